@@ -1,0 +1,2 @@
+//! The `lockgate` binary.
+fn main() {}

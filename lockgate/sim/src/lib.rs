@@ -1,0 +1,1 @@
+//! Member clusters that behave: workloads become ready, or fail.

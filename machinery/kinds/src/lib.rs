@@ -1,0 +1,1 @@
+//! The built-in kinds of Kubernetes: schemas, defaults, validation, columns, protobuf.

@@ -1,0 +1,1 @@
+//! An ordered, versioned, watchable key-value store; durable or in memory.

@@ -1,0 +1,1 @@
+//! JSON values as Kubernetes uses them: decoding, patches, paths, quantities, canonical hashes.
