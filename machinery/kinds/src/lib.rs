@@ -1,1 +1,1 @@
-//! The built-in kinds of Kubernetes: schemas, defaults, validation, columns, protobuf.
+//! The built-in kinds of Kubernetes: catalog, schemas, defaults, validation.
