@@ -1,0 +1,133 @@
+//! A peer certificate as a user: the common name is the name, the organisations are the groups.
+//!
+//! TLS has already checked that the certificate comes from our authority. It did so once for the connection, and
+//! a connection, or a session resumed later, can outlive the certificate: so validity is asked again for every
+//! request, with [`PeerCertificate::user`].
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use x509_parser::der_parser::asn1_rs::Tag;
+use x509_parser::der_parser::oid;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use crate::user::{EXTRA_CREDENTIAL_ID, UserInfo};
+
+/// Why a certificate does not say who the peer is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum X509Error {
+    /// It cannot be read.
+    #[error("the client certificate cannot be read: {0}")]
+    Malformed(String),
+    /// It names nobody; such a peer is treated as one without a certificate.
+    #[error("the client certificate has no common name")]
+    NoCommonName,
+    /// The attribute for the uid is there twice, or is not text.
+    #[error("the client certificate's uid must be one string")]
+    BadUid,
+    /// Now is outside its validity.
+    #[error("x509: certificate has expired or is not yet valid: current time {now} is {}", if *.expired { format!("after {bound}") } else { format!("before {bound}") })]
+    NotValidNow {
+        /// The time of the request.
+        now: Timestamp,
+        /// The end of the validity that was crossed.
+        bound: Timestamp,
+        /// Whether that was its end rather than its beginning.
+        expired: bool,
+    },
+}
+
+/// The user whom a certificate names, read once for each connection.
+#[derive(Clone, Debug)]
+pub struct PeerCertificate {
+    user: Arc<UserInfo>,
+    from: Timestamp,
+    until: Timestamp,
+}
+
+impl PeerCertificate {
+    /// Reads the certificate that TLS verified (the first of the chain), in DER.
+    pub fn parse(der: &[u8]) -> Result<Self, X509Error> {
+        let malformed = |error: String| X509Error::Malformed(error);
+        let (_, certificate) =
+            X509Certificate::from_der(der).map_err(|error| malformed(error.to_string()))?;
+        let subject = certificate.subject();
+        let text = |value: &x509_parser::x509::AttributeTypeAndValue<'_>| value.as_str().map(str::to_owned);
+        // The last one counts where there are several, as in other implementations.
+        let name = subject.iter_common_name().last().map(text).transpose();
+        let name = name
+            .map_err(|error| malformed(error.to_string()))?
+            .unwrap_or_default();
+        if name.is_empty() {
+            return Err(X509Error::NoCommonName);
+        }
+        let groups: Result<Vec<String>, _> = subject.iter_organization().map(text).collect();
+        let mut user = UserInfo::new(name, groups.map_err(|error| malformed(error.to_string()))?);
+        user.uid = uid(&certificate)?;
+        user.extra
+            .insert(EXTRA_CREDENTIAL_ID.to_owned(), vec![fingerprint(der)]);
+
+        let at = |seconds: i64| Timestamp::from_second(seconds).map_err(|error| malformed(error.to_string()));
+        let validity = certificate.validity();
+        let (from, until) = (
+            at(validity.not_before.timestamp())?,
+            at(validity.not_after.timestamp())?,
+        );
+        Ok(Self {
+            user: Arc::new(user.authenticated()),
+            from,
+            until,
+        })
+    }
+
+    /// The user, if the certificate is valid at this time.
+    pub fn user(&self, now: Timestamp) -> Result<&Arc<UserInfo>, X509Error> {
+        if now < self.from {
+            return Err(X509Error::NotValidNow {
+                now,
+                bound: self.from,
+                expired: false,
+            });
+        }
+        if now > self.until {
+            return Err(X509Error::NotValidNow {
+                now,
+                bound: self.until,
+                expired: true,
+            });
+        }
+        Ok(&self.user)
+    }
+
+    /// Until when the certificate is valid.
+    pub fn until(&self) -> Timestamp {
+        self.until
+    }
+}
+
+/// The attribute that Kubernetes reserves for the user's uid, or nothing.
+fn uid(certificate: &X509Certificate<'_>) -> Result<String, X509Error> {
+    let wanted = oid!(1.3.6.1.4.1.57683.2);
+    let mut found = certificate
+        .subject()
+        .iter_attributes()
+        .filter(|a| *a.attr_type() == wanted);
+    let Some(attribute) = found.next() else {
+        return Ok(String::new());
+    };
+    let is_text = [Tag::Utf8String, Tag::PrintableString].contains(&attribute.attr_value().header.tag());
+    match attribute.as_str() {
+        Ok(uid) if is_text && found.next().is_none() && !uid.is_empty() => Ok(uid.to_owned()),
+        _ => Err(X509Error::BadUid),
+    }
+}
+
+fn fingerprint(der: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let digest = ring::digest::digest(&ring::digest::SHA256, der);
+    let mut out = "X509SHA256=".to_owned();
+    for byte in digest.as_ref() {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
