@@ -1,0 +1,58 @@
+//! Admission: what may change, beyond what the kind itself demands.
+
+pub(crate) mod namespace;
+pub(crate) mod policy;
+pub(crate) mod service;
+
+use machinery_value::Value;
+
+use crate::ops::WriteOptions;
+use crate::resource::Resource;
+use crate::server::Inner;
+use crate::status::ApiError;
+
+/// What a request does to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Operation {
+    /// As policies name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Completes an object with what only the server can know.
+pub(crate) fn mutate(
+    server: &Inner,
+    resource: &Resource,
+    new: &mut Value,
+    old: Option<&Value>,
+    options: &WriteOptions,
+) -> Result<(), ApiError> {
+    if resource.group.is_empty() && resource.kind == "Service" {
+        service::allocate_addresses(server, new, old, options.dry_run)?;
+    }
+    Ok(())
+}
+
+/// Asks the ValidatingAdmissionPolicies.
+pub(crate) fn validate(
+    server: &Inner,
+    resource: &Resource,
+    operation: Operation,
+    name: &str,
+    new: Option<&Value>,
+    old: Option<&Value>,
+    options: &WriteOptions,
+) -> Result<(), ApiError> {
+    policy::check(server, &policy::Request { resource, operation, name, new, old, options })
+}

@@ -1,0 +1,88 @@
+//! Custom resources: one served version of a CustomResourceDefinition, ready for use.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use machinery_schema::{SchemaRef, SchemaSet};
+use machinery_table::crd::CustomColumns;
+use machinery_value::Value;
+use machinery_value::jsonpath::JsonPath;
+
+/// What a served version of a definition says about its objects.
+#[derive(Debug)]
+pub struct CustomVersion {
+    /// A number that no other version or edition of any definition has: objects written under it need no second look.
+    pub(crate) edition: u32,
+    schema: SchemaSet,
+    /// The version's schema as it was declared, for OpenAPI.
+    pub(crate) openapi: Value,
+    pub(crate) columns: CustomColumns,
+    /// Selectable fields: the name in a field selector, and where it is.
+    pub(crate) selectable: Vec<(String, JsonPath)>,
+    /// Whether there is a status subresource.
+    pub(crate) has_status: bool,
+    /// The scale subresource's paths.
+    pub(crate) scale: Option<ScalePaths>,
+    /// The warning for clients of a deprecated version.
+    pub(crate) deprecation: Option<String>,
+}
+
+/// Where a custom resource keeps what its scale subresource shows.
+#[derive(Clone, Debug)]
+pub(crate) struct ScalePaths {
+    pub(crate) spec_replicas: Vec<String>,
+    pub(crate) status_replicas: Vec<String>,
+    pub(crate) selector: Option<Vec<String>>,
+}
+
+static NEXT_EDITION: AtomicU32 = AtomicU32::new(2);
+
+impl CustomVersion {
+    /// Makes a version from its entry in `spec.versions`; a definition that was admitted has no error here.
+    pub(crate) fn new(group: &str, kind: &str, version: &Value) -> Result<Self, String> {
+        let name = version["name"].as_str().unwrap_or("");
+        let openapi = version["schema"]["openAPIV3Schema"].clone();
+        let schema = SchemaSet::from_crd(&openapi).map_err(|e| e.to_string())?;
+        let mut selectable = Vec::new();
+        for field in version["selectableFields"].as_array().into_iter().flatten() {
+            let path = field["jsonPath"].as_str().unwrap_or("");
+            let parsed = JsonPath::parse(path).map_err(|e| e.to_string())?;
+            selectable.push((path.trim_start_matches('.').to_owned(), parsed));
+        }
+        let scale = &version["subresources"]["scale"];
+        let path = |key: &str| -> Option<Vec<String>> {
+            let text = scale[key].as_str()?.trim_start_matches('.');
+            Some(text.split('.').map(str::to_owned).collect())
+        };
+        let scale = match (path("specReplicasPath"), path("statusReplicasPath")) {
+            (Some(spec_replicas), Some(status_replicas)) => {
+                Some(ScalePaths { spec_replicas, status_replicas, selector: path("labelSelectorPath") })
+            }
+            _ => None,
+        };
+        let deprecation = version["deprecated"].as_bool().unwrap_or(false).then(|| {
+            version["deprecationWarning"]
+                .as_str()
+                .map_or_else(|| format!("{group}/{name} {kind} is deprecated"), str::to_owned)
+        });
+        Ok(Self {
+            edition: NEXT_EDITION.fetch_add(1, Ordering::Relaxed),
+            schema,
+            openapi,
+            columns: CustomColumns::of_version(version),
+            selectable,
+            has_status: version["subresources"]["status"].is_object(),
+            scale,
+            deprecation,
+        })
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef<'_> {
+        self.schema.root()
+    }
+
+    /// Brings an object that another edition wrote into this version's shape: pruned and defaulted.
+    pub(crate) fn read(&self, content: &mut Value) {
+        machinery_schema::prune(self.schema(), content);
+        machinery_schema::apply_defaults(self.schema(), content);
+    }
+}

@@ -1,0 +1,294 @@
+//! Discovery: which groups, versions and resources there are, in the old form and the aggregated one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use machinery_value::Value;
+use serde_json::{Map, json};
+
+use crate::body::Body;
+use crate::negotiate::{Accept, Shape};
+use crate::registry::Registry;
+use crate::resource::{Resource, Source};
+use crate::serve::text;
+use crate::status::ApiError;
+
+/// The release of Kubernetes whose behaviour is served.
+const VERSION: &str = "v1.35.0";
+
+/// The answer to `/version`.
+pub(crate) fn version() -> Value {
+    json!({
+        "major": "1", "minor": "35",
+        "emulationMajor": "1", "emulationMinor": "35",
+        "minCompatibilityMajor": "1", "minCompatibilityMinor": "34",
+        "gitVersion": format!("{VERSION}+lockgate"), "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, arch()),
+    })
+}
+
+fn arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// The answer to `/`.
+pub(crate) fn root_paths(registry: &Registry) -> Value {
+    let mut paths: Vec<String> = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis"].map(str::to_owned).to_vec();
+    for (group, versions) in groups(registry) {
+        if !group.is_empty() {
+            paths.push(format!("/apis/{group}"));
+            paths.extend(versions.keys().map(|version| format!("/apis/{group}/{version}")));
+        }
+    }
+    paths.extend(["/healthz", "/livez", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"].map(str::to_owned));
+    json!({"paths": paths})
+}
+
+type Versions = BTreeMap<String, Vec<Arc<Resource>>>;
+
+/// Groups in discovery's order, each with its versions.
+fn groups(registry: &Registry) -> Vec<(String, Versions)> {
+    let mut order: Vec<(String, Versions)> = Vec::new();
+    for resource in registry.all() {
+        let place = match order.iter().position(|(group, _)| *group == resource.group) {
+            Some(place) => place,
+            None => {
+                order.push((resource.group.clone(), Versions::new()));
+                order.len() - 1
+            }
+        };
+        order[place].1.entry(resource.version.clone()).or_default().push(resource);
+    }
+    order
+}
+
+/// The versions of a group, the preferred one first: stable before beta before alpha, the newer before the older.
+fn by_preference(versions: &Versions) -> Vec<&String> {
+    let mut names: Vec<&String> = versions.keys().collect();
+    names.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.cmp(b)));
+    names
+}
+
+/// How stable and how new a version is, from its name; a name of another form comes last.
+fn rank(version: &str) -> (u8, u32, u32) {
+    let parse = || -> Option<(u8, u32, u32)> {
+        let rest = version.strip_prefix('v')?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let major: u32 = rest[..digits].parse().ok()?;
+        let tail = &rest[digits..];
+        if tail.is_empty() {
+            return Some((3, major, 0));
+        }
+        if let Some(minor) = tail.strip_prefix("beta") {
+            return Some((2, major, minor.parse().ok()?));
+        }
+        Some((1, major, tail.strip_prefix("alpha")?.parse().ok()?))
+    };
+    parse().unwrap_or((0, 0, 0))
+}
+
+/// Answers `/api…` and `/apis…`.
+pub(crate) fn answer(registry: &Registry, path: &str, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
+    let accept = Accept::parse(headers)?;
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let document = match parts.as_slice() {
+        [root] if accept.shape == Shape::Discovery => return Ok(aggregated(registry, root, headers)),
+        ["api"] => json!({
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}],
+        }),
+        ["apis"] => {
+            let groups: Vec<Value> = groups(registry)
+                .iter()
+                .filter(|(group, _)| !group.is_empty())
+                .map(|(group, versions)| group_document(group, versions))
+                .collect();
+            json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+        }
+        ["apis", group] => match groups(registry).iter().find(|(name, _)| name == group) {
+            Some((group, versions)) => {
+                let mut document = group_document(group, versions);
+                document["kind"] = json!("APIGroup");
+                document["apiVersion"] = json!("v1");
+                document
+            }
+            None => return Ok(text(404, "404 page not found\n")),
+        },
+        ["api", version] => match resource_list(registry, "", version) {
+            Some(document) => document,
+            None => return Ok(text(404, "404 page not found\n")),
+        },
+        ["apis", group, version] => match resource_list(registry, group, version) {
+            Some(document) => document,
+            None => return Ok(text(404, "404 page not found\n")),
+        },
+        _ => return Ok(text(404, "404 page not found\n")),
+    };
+    Ok(crate::serve::json_answer(200, accept, &document))
+}
+
+fn group_document(group: &str, versions: &Versions) -> Value {
+    let listed: Vec<Value> = by_preference(versions)
+        .into_iter()
+        .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
+        .collect();
+    let preferred = listed.first().cloned().unwrap_or(Value::Null);
+    json!({"name": group, "versions": listed, "preferredVersion": preferred})
+}
+
+fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    let all = groups(registry);
+    let (_, versions) = all.iter().find(|(name, _)| name == group)?;
+    let resources = versions.get(version)?;
+    let mut listed = Vec::new();
+    for resource in resources {
+        let mut entry = Map::new();
+        entry.insert("name".into(), json!(resource.plural));
+        entry.insert("singularName".into(), json!(resource.singular));
+        entry.insert("namespaced".into(), json!(resource.namespaced));
+        entry.insert("kind".into(), json!(resource.kind));
+        entry.insert("verbs".into(), json!(resource.verbs));
+        if !resource.short_names.is_empty() {
+            entry.insert("shortNames".into(), json!(resource.short_names));
+        }
+        if !resource.categories.is_empty() {
+            entry.insert("categories".into(), json!(resource.categories));
+        }
+        if resource.verbs.iter().any(|v| v == "list") {
+            entry.insert("storageVersionHash".into(), json!(storage_hash(resource)));
+        }
+        listed.push(Value::Object(entry));
+        for sub in &resource.subresources {
+            let mut entry = Map::new();
+            entry.insert("name".into(), json!(format!("{}/{}", resource.plural, sub.name)));
+            entry.insert("singularName".into(), json!(""));
+            entry.insert("namespaced".into(), json!(resource.namespaced));
+            if (sub.group.as_str(), sub.version.as_str()) != (resource.group.as_str(), resource.version.as_str()) {
+                entry.insert("group".into(), json!(sub.group));
+                entry.insert("version".into(), json!(sub.version));
+            }
+            entry.insert("kind".into(), json!(sub.kind));
+            entry.insert("verbs".into(), json!(sub.verbs));
+            listed.push(Value::Object(entry));
+        }
+    }
+    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let mut document = json!({"kind": "APIResourceList", "groupVersion": group_version, "resources": listed});
+    if !group.is_empty() {
+        document["apiVersion"] = json!("v1");
+    }
+    Some(document)
+}
+
+fn storage_hash(resource: &Resource) -> String {
+    use base64::Engine as _;
+    let text = format!("{}/{}/{}", resource.group, resource.version, resource.kind);
+    let hash = machinery_value::hash::canonical_hash(&Value::from(text));
+    base64::engine::general_purpose::STANDARD.encode(&hash.as_bytes()[..8])
+}
+
+/// The aggregated document of `/api` or `/apis`.
+fn aggregated(registry: &Registry, root: &str, headers: &HeaderMap) -> Response<Body> {
+    let items: Vec<Value> = groups(registry)
+        .iter()
+        .filter(|(group, _)| group.is_empty() == (root == "api"))
+        .map(|(group, versions)| {
+            let listed: Vec<Value> = by_preference(versions)
+                .into_iter()
+                .map(|version| {
+                    let resources: Vec<Value> = versions[version].iter().map(|r| aggregated_resource(r)).collect();
+                    json!({"version": version, "freshness": "Current", "resources": resources})
+                })
+                .collect();
+            let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
+            json!({"metadata": metadata, "versions": listed})
+        })
+        .collect();
+    let document = json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
+    });
+    cached(headers, &document, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "public")
+}
+
+fn aggregated_resource(resource: &Resource) -> Value {
+    // Built-in resources leave the group of their own kind open, custom ones spell it out.
+    let kind = |group: &str, version: &str, kind: &str| {
+        let own = (group, version) == (resource.group.as_str(), resource.version.as_str());
+        match resource.source {
+            Source::BuiltIn { .. } if own => json!({"group": "", "version": "", "kind": kind}),
+            _ => json!({"group": group, "version": version, "kind": kind}),
+        }
+    };
+    let mut entry = json!({
+        "resource": resource.plural,
+        "responseKind": kind(&resource.group, &resource.version, &resource.kind),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular,
+        "verbs": resource.verbs,
+    });
+    if !resource.short_names.is_empty() {
+        entry["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        entry["categories"] = json!(resource.categories);
+    }
+    if !resource.subresources.is_empty() {
+        let subs: Vec<Value> = resource
+            .subresources
+            .iter()
+            .map(|s| {
+                json!({
+                    "subresource": s.name,
+                    "responseKind": kind(&s.group, &s.version, &s.kind),
+                    "verbs": s.verbs,
+                })
+            })
+            .collect();
+        entry["subresources"] = Value::Array(subs);
+    }
+    entry
+}
+
+/// A document with an ETag, so that a client that has it already is spared the bytes.
+pub(crate) fn cached(
+    headers: &HeaderMap,
+    document: &Value,
+    content_type: &'static str,
+    cache_control: &'static str,
+) -> Response<Body> {
+    let bytes = Bytes::from(machinery_value::encode::to_vec(document));
+    let etag = format!("\"{}\"", machinery_value::hash::canonical_hash(document));
+    let matches = headers.get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok()) == Some(etag.as_str());
+    let mut response = Response::new(if matches { Body::empty() } else { Body::full(bytes) });
+    if matches {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let out = response.headers_mut();
+    out.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    out.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
+    out.insert(header::VARY, HeaderValue::from_static("Accept"));
+    if let Ok(etag) = HeaderValue::from_str(&etag) {
+        out.insert(header::ETAG, etag);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_preferred_by_stability_then_age() {
+        let mut names = vec!["v1alpha1", "v2", "foo", "v1beta2", "v1", "v1beta10"];
+        names.sort_by_key(|n| std::cmp::Reverse(rank(n)));
+        assert_eq!(names, ["v2", "v1", "v1beta10", "v1beta2", "v1alpha1", "foo"]);
+    }
+}

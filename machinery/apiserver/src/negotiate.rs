@@ -1,0 +1,144 @@
+//! Content negotiation: what a client sends, and what it wants back.
+
+use http::{HeaderMap, header};
+
+use crate::status::ApiError;
+
+/// How an answer is shaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// The object or list itself.
+    #[default]
+    Object,
+    /// A `Table` of `meta.k8s.io/v1`.
+    Table,
+    /// Metadata only, one object.
+    Partial,
+    /// Metadata only, a list.
+    PartialList,
+    /// The aggregated discovery document.
+    Discovery,
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// JSON.
+    #[default]
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// What the client accepts, as the best that we can give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Accept {
+    /// The shape of the answer.
+    pub shape: Shape,
+    /// Its encoding.
+    pub encoding: Encoding,
+}
+
+/// What we write.
+pub const OFFERED: &[&str] = &["application/json", "application/yaml"];
+
+impl Accept {
+    /// The first of the listed media types that we can write, in the client's order.
+    pub fn parse(headers: &HeaderMap) -> Result<Self, ApiError> {
+        let mut listed = false;
+        for value in headers.get_all(header::ACCEPT) {
+            let Ok(value) = value.to_str() else { continue };
+            for clause in value.split(',').map(str::trim).filter(|c| !c.is_empty()) {
+                listed = true;
+                if let Some(accept) = Self::clause(clause) {
+                    return Ok(accept);
+                }
+            }
+        }
+        if listed { Err(ApiError::not_acceptable(OFFERED)) } else { Ok(Self::default()) }
+    }
+
+    fn clause(clause: &str) -> Option<Self> {
+        let mut parts = clause.split(';').map(str::trim);
+        let encoding = match parts.next()? {
+            "application/json" | "*/*" | "application/*" => Encoding::Json,
+            "application/yaml" => Encoding::Yaml,
+            _ => return None,
+        };
+        let (mut kind, mut group, mut version) = ("", "", "");
+        for parameter in parts {
+            match parameter.split_once('=') {
+                Some(("as", v)) => kind = v,
+                Some(("g", v)) => group = v,
+                Some(("v", v)) => version = v,
+                _ => {}
+            }
+        }
+        let shape = match (kind, group, version) {
+            ("", _, _) => Shape::Object,
+            ("Table", "meta.k8s.io", "v1") => Shape::Table,
+            ("PartialObjectMetadata", "meta.k8s.io", "v1") => Shape::Partial,
+            ("PartialObjectMetadataList", "meta.k8s.io", "v1") => Shape::PartialList,
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => Shape::Discovery,
+            _ => return None,
+        };
+        Some(Self { shape, encoding })
+    }
+}
+
+/// The format of a request body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFormat {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Kubernetes' protobuf envelope.
+    Protobuf,
+}
+
+/// What we read in bodies of objects and options.
+pub const READABLE: &[&str] =
+    &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/// The media type of a request, lower-case and without parameters; empty when none was given.
+pub fn media_type(headers: &HeaderMap) -> String {
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|v| v.to_str().ok())
+        .and_then(|v| v.split(';').next())
+        .map(|v| v.trim().to_ascii_lowercase())
+        .unwrap_or_default()
+}
+
+/// The format of an object's body.
+pub fn body_format(headers: &HeaderMap) -> Result<BodyFormat, ApiError> {
+    match media_type(headers).as_str() {
+        "" | "application/json" => Ok(BodyFormat::Json),
+        "application/yaml" => Ok(BodyFormat::Yaml),
+        "application/vnd.kubernetes.protobuf" => Ok(BodyFormat::Protobuf),
+        _ => Err(ApiError::unsupported_media_type(READABLE)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept(text: &str) -> Result<Accept, u16> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, text.parse().unwrap());
+        Accept::parse(&headers).map_err(|e| e.code)
+    }
+
+    #[test]
+    fn the_first_readable_clause_wins() {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+        assert_eq!(accept(table).unwrap().shape, Shape::Table);
+        assert_eq!(accept("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json").unwrap().shape, Shape::Object);
+        assert_eq!(accept("application/vnd.kubernetes.protobuf,application/json").unwrap(), Accept::default());
+        assert_eq!(accept("application/yaml").unwrap().encoding, Encoding::Yaml);
+        assert_eq!(accept("*/*").unwrap(), Accept::default());
+        assert_eq!(accept("application/vnd.kubernetes.protobuf"), Err(406));
+    }
+}

@@ -1,0 +1,104 @@
+//! The operations on objects, apart from HTTP: what create, update, delete and the reads mean.
+//!
+//! Requests, the controllers inside the server and tests all come through here, so that admission, validation and
+//! the rules of generation and finalizers hold for everybody.
+
+pub(crate) mod create;
+pub(crate) mod decode;
+pub(crate) mod delete;
+pub(crate) mod read;
+pub(crate) mod select;
+pub(crate) mod update;
+
+use std::sync::Arc;
+
+use machinery_auth::UserInfo;
+use machinery_store::{Change, Expect, WriteError, Written};
+use machinery_value::Value;
+
+use crate::object::{Object, Stored};
+use crate::resource::Resource;
+use crate::server::Inner;
+use crate::status::ApiError;
+
+/// Who writes, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteOptions {
+    pub(crate) user: Arc<UserInfo>,
+    pub(crate) dry_run: bool,
+    pub(crate) validation: FieldValidation,
+}
+
+impl WriteOptions {
+    /// A write of the server itself.
+    pub(crate) fn internal() -> Self {
+        Self { user: Arc::new(UserInfo::apiserver()), dry_run: false, validation: FieldValidation::Ignore }
+    }
+}
+
+/// What happens to fields that the kind does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// What a write left behind.
+#[derive(Clone, Debug)]
+pub(crate) enum Saved {
+    /// It is in the store.
+    Stored(Stored),
+    /// It would be, but for `dryRun`; a content without apiVersion and kind.
+    Dry(Value),
+    /// The write removed the last finalizer, and the object is gone; its final content.
+    Gone(Value),
+}
+
+/// Writes `content` at `key` and tells those who keep something from it.
+pub(crate) async fn put(
+    server: &Inner,
+    resource: &Resource,
+    key: &str,
+    expect: Expect,
+    mut content: Value,
+) -> Result<Result<Stored, Option<Stored>>, ApiError> {
+    if let Some(conversion) = resource.conversion() {
+        (conversion.to_storage)(&mut content);
+    }
+    let edition = resource.edition();
+    let change = Change::put(move |revision| Object::encode(content, revision, edition));
+    settle(server, resource, key, server.store.write(key, expect, change).await)
+}
+
+/// Removes `key`; watchers see `last` with the revision of the removal.
+pub(crate) async fn remove(
+    server: &Inner,
+    resource: &Resource,
+    key: &str,
+    expect: Expect,
+    mut last: Value,
+) -> Result<Result<Stored, Option<Stored>>, ApiError> {
+    if let Some(conversion) = resource.conversion() {
+        (conversion.to_storage)(&mut last);
+    }
+    let edition = resource.edition();
+    let change = Change::delete(move |revision| Object::encode(last, revision, edition));
+    settle(server, resource, key, server.store.write(key, expect, change).await)
+}
+
+fn settle(
+    server: &Inner,
+    resource: &Resource,
+    key: &str,
+    result: Result<Written<Object>, WriteError<Object>>,
+) -> Result<Result<Stored, Option<Stored>>, ApiError> {
+    match result {
+        Ok(written) => {
+            server.indexes.changed(server, resource, key);
+            Ok(Ok(written.entry))
+        }
+        Err(WriteError::Conflict(current)) => Ok(Err(current)),
+        Err(error) => Err(ApiError::internal(error)),
+    }
+}

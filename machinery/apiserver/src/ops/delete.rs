@@ -1,0 +1,155 @@
+//! Delete: preconditions, propagation, finalizers; one object or a collection.
+
+use machinery_store::Expect;
+use machinery_value::Value;
+use serde_json::json;
+
+use crate::admission::{self, Operation};
+use crate::meta;
+use crate::ops::update::ready_to_go;
+use crate::ops::{WriteOptions, put, remove};
+use crate::resource::Resource;
+use crate::server::Inner;
+use crate::status::ApiError;
+
+/// Holds an owner until its dependents are gone.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// Holds an owner until its dependents have been let go.
+pub(crate) const ORPHAN: &str = "orphan";
+/// Holds a definition until its objects are gone.
+pub(crate) const CUSTOM_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+const RETRIES: usize = 16;
+
+/// DeleteOptions, as far as they change what happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeleteOptions {
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+    pub(crate) propagation: Option<Propagation>,
+    pub(crate) grace_period: Option<i64>,
+}
+
+/// What becomes of dependents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+/// What a delete left behind.
+#[derive(Clone, Debug)]
+pub(crate) enum Deleted {
+    /// The object is gone; its last content.
+    Gone(Value),
+    /// The object stays until its finalizers are done; its present content.
+    Going(Value),
+}
+
+/// Deletes one object, or marks it for deletion.
+pub(crate) async fn delete(
+    server: &Inner,
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+    wanted: &DeleteOptions,
+    options: &WriteOptions,
+) -> Result<Deleted, ApiError> {
+    let key = resource.key(namespace, name);
+    for _ in 0..RETRIES {
+        let stored = server.store.get(&key).ok_or_else(|| ApiError::not_found(resource.subject(), name))?;
+        let old = resource.content(&stored.value);
+        check_preconditions(resource, name, &old, wanted)?;
+        admission::namespace::check_delete(resource, name)?;
+        admission::validate(server, resource, Operation::Delete, name, None, Some(&old), options)?;
+
+        let mut new = old.clone();
+        mark(server, resource, &mut new, wanted);
+        if ready_to_go(resource, &new) {
+            if options.dry_run {
+                return Ok(Deleted::Gone(old));
+            }
+            match remove(server, resource, &key, Expect::Revision(stored.revision), old).await? {
+                Ok(last) => return Ok(Deleted::Gone(resource.content(&last.value))),
+                Err(_) => continue,
+            }
+        }
+        if new == old || options.dry_run {
+            return Ok(Deleted::Going(new));
+        }
+        match put(server, resource, &key, Expect::Revision(stored.revision), new).await? {
+            Ok(stored) => return Ok(Deleted::Going(resource.content(&stored.value))),
+            Err(_) => continue,
+        }
+    }
+    Err(ApiError::modified(resource.subject(), name))
+}
+
+fn check_preconditions(resource: &Resource, name: &str, old: &Value, wanted: &DeleteOptions) -> Result<(), ApiError> {
+    let differs = |what: &str, wanted: &str, have: &str| {
+        ApiError::conflict(
+            resource.subject(),
+            name,
+            format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {have}"),
+        )
+    };
+    if let Some(uid) = &wanted.uid
+        && uid != meta::uid(old)
+    {
+        return Err(differs("UID", uid, meta::uid(old)));
+    }
+    if let Some(version) = &wanted.resource_version
+        && version != meta::resource_version(old)
+    {
+        return Err(differs("ResourceVersion", version, meta::resource_version(old)));
+    }
+    Ok(())
+}
+
+/// Sets what a deletion sets on an object that cannot go at once; harmless on one that can.
+fn mark(server: &Inner, resource: &Resource, object: &mut Value, wanted: &DeleteOptions) {
+    let mut finalizers: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
+    if let Some(propagation) = wanted.propagation {
+        finalizers.retain(|f| f != FOREGROUND && f != ORPHAN);
+        match propagation {
+            Propagation::Foreground => finalizers.push(FOREGROUND.to_owned()),
+            Propagation::Orphan => finalizers.push(ORPHAN.to_owned()),
+            Propagation::Background => {}
+        }
+    }
+    let is_definition = resource.group == "apiextensions.k8s.io" && resource.kind == "CustomResourceDefinition";
+    if is_definition && !finalizers.iter().any(|f| f == CUSTOM_CLEANUP) && !meta::is_deleting(object) {
+        finalizers.push(CUSTOM_CLEANUP.to_owned());
+    }
+    meta::set_finalizers(object, finalizers);
+
+    let grace = grace_period(resource, object, wanted);
+    if meta::is_deleting(object) {
+        // A later request may shorten the wait, never lengthen it.
+        let present = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if grace < present {
+            meta::meta_mut(object).insert("deletionGracePeriodSeconds".into(), json!(grace));
+        }
+        return;
+    }
+    let meta = meta::meta_mut(object);
+    meta.insert("deletionTimestamp".into(), json!(server.time_text(grace)));
+    meta.insert("deletionGracePeriodSeconds".into(), json!(grace));
+    meta::bump_generation(object);
+    if resource.group.is_empty() && resource.kind == "Namespace" {
+        object["status"]["phase"] = json!("Terminating");
+    }
+}
+
+/// Only a Pod that runs on a node ends gracefully; everything else goes at once.
+fn grace_period(resource: &Resource, object: &Value, wanted: &DeleteOptions) -> i64 {
+    let is_pod = resource.group.is_empty() && resource.kind == "Pod";
+    let placed = object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    let finished = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    if !is_pod || !placed || finished {
+        return 0;
+    }
+    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+    wanted.grace_period.unwrap_or(own).max(0)
+}

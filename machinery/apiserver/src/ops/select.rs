@@ -1,0 +1,168 @@
+//! Selection: which objects a list, watch or deletecollection is about.
+
+use machinery_value::Value;
+use machinery_value::labels::{FieldSelector, LabelSelector};
+
+use crate::object::Stored;
+use crate::request::Query;
+use crate::resource::Resource;
+use crate::status::ApiError;
+
+/// The longest selector that is read.
+const MAX_SELECTOR: usize = 64 * 1024;
+
+/// Label and field selector of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    labels: Option<LabelSelector>,
+    fields: Option<FieldSelector>,
+    /// The name that the field selector fixes, which turns a scan into a look-up.
+    pub(crate) name: Option<String>,
+}
+
+impl Selection {
+    /// Reads the selectors of `query`; `name` narrows to one object.
+    pub(crate) fn parse(resource: &Resource, query: &Query, name: &str) -> Result<Self, ApiError> {
+        let (labels, fields) = (query.get("labelSelector"), query.get("fieldSelector"));
+        if labels.len() > MAX_SELECTOR || fields.len() > MAX_SELECTOR {
+            return Err(ApiError::bad_request(format!("a selector may not be longer than {MAX_SELECTOR} bytes")));
+        }
+        let mut selection = Self::default();
+        if !labels.is_empty() {
+            let parsed = LabelSelector::parse(labels)
+                .map_err(|e| ApiError::bad_request(format!("unable to parse requirement: {e}")))?;
+            selection.labels = Some(parsed);
+        }
+        if !fields.is_empty() {
+            let parsed = FieldSelector::parse(fields).map_err(|e| ApiError::bad_request(e.to_string()))?;
+            for field in parsed.fields() {
+                check_field(resource, field)?;
+            }
+            selection.name = parsed.exact("metadata.name").map(str::to_owned);
+            selection.fields = Some(parsed);
+        }
+        if !name.is_empty() {
+            selection.name = Some(name.to_owned());
+        }
+        Ok(selection)
+    }
+
+    /// Whether everything is selected.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.labels.is_none() && self.fields.is_none() && self.name.is_none()
+    }
+
+    /// Whether `stored` is selected.
+    pub(crate) fn matches(&self, resource: &Resource, stored: &Stored) -> bool {
+        let (namespace, name) = resource.split_key(&stored.key);
+        if self.name.as_deref().is_some_and(|wanted| wanted != name) {
+            return false;
+        }
+        if let Some(labels) = &self.labels
+            && !labels.matches(|key| stored.value.label(key))
+        {
+            return false;
+        }
+        let Some(fields) = &self.fields else { return true };
+        // Parsed only for the selectors that look into the object.
+        let mut content: Option<Value> = None;
+        fields.matches(|field| match field {
+            "metadata.name" => name.to_owned(),
+            "metadata.namespace" => namespace.to_owned(),
+            _ => field_value(resource, content.get_or_insert_with(|| resource.content(&stored.value)), field),
+        })
+    }
+}
+
+/// The fields that a selector on this resource may name, besides name and namespace.
+fn extra_fields(resource: &Resource) -> &'static [&'static str] {
+    match (resource.group.as_str(), resource.kind.as_str()) {
+        ("", "Pod") => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+        ("", "Event") => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        ("events.k8s.io", "Event") => &[
+            "regarding.kind",
+            "regarding.namespace",
+            "regarding.name",
+            "regarding.uid",
+            "regarding.apiVersion",
+            "regarding.resourceVersion",
+            "regarding.fieldPath",
+            "reason",
+            "reportingController",
+            "type",
+        ],
+        ("", "Secret") => &["type"],
+        ("", "Namespace") => &["status.phase"],
+        ("", "Node") => &["spec.unschedulable"],
+        ("", "Service") => &["spec.clusterIP", "spec.type"],
+        ("", "ReplicationController") | ("apps", "ReplicaSet") => &["status.replicas"],
+        ("batch", "Job") => &["status.successful"],
+        _ => &[],
+    }
+}
+
+fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
+    let common = field == "metadata.name" || (resource.namespaced && field == "metadata.namespace");
+    let known = common
+        || match resource.custom() {
+            Some(custom) => custom.selectable.iter().any(|(name, _)| name == field),
+            None => extra_fields(resource).contains(&field),
+        };
+    if known {
+        return Ok(());
+    }
+    let message = match resource.custom() {
+        Some(_) => format!("field label not supported: {field}"),
+        None if extra_fields(resource).is_empty() => format!(
+            "\"{field}\" is not a known field selector: only \"metadata.name\"{}",
+            if resource.namespaced { ", \"metadata.namespace\"" } else { "" }
+        ),
+        None => format!("field label not supported: {field}"),
+    };
+    Err(ApiError::bad_request(message))
+}
+
+fn field_value(resource: &Resource, content: &Value, field: &str) -> String {
+    if let Some(custom) = resource.custom() {
+        let path = custom.selectable.iter().find(|(name, _)| name == field).map(|(_, path)| path);
+        return path.and_then(|p| p.find(content).first().map(|v| text(v))).unwrap_or_default();
+    }
+    if field == "source" {
+        return text(&content["source"]["component"]);
+    }
+    let value = field.split('.').try_fold(content, |value, part| value.get(part));
+    match (field, value) {
+        ("spec.unschedulable" | "spec.hostNetwork", None) => "false".to_owned(),
+        ("status.replicas" | "status.successful", None) => "0".to_owned(),
+        (_, value) => value.map(text).unwrap_or_default(),
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,235 @@
+//! Update: the one way in which an existing object changes, for PUT, every kind of patch and the subresources.
+
+use machinery_store::Expect;
+use machinery_value::Value;
+use machinery_value::field::{FieldError, FieldPath};
+use serde_json::json;
+
+use crate::admission::{self, Operation};
+use crate::object::Stored;
+use crate::ops::{Saved, WriteOptions, put, remove};
+use crate::resource::{Resource, Source};
+use crate::server::Inner;
+use crate::status::{ApiError, Subject};
+use crate::{meta, validate};
+
+/// How often a lost race is run again when the client named no resource version.
+const RETRIES: usize = 16;
+
+/// Which part of an object a request may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but the status, where the status is a part of its own.
+    Main,
+    /// The status alone.
+    Status,
+    /// Everything: what the server itself writes.
+    Whole,
+}
+
+/// The object to change.
+pub(crate) struct Target<'a> {
+    pub(crate) resource: &'a Resource,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) part: Part,
+}
+
+/// Changes one object. `make` gets the present content and returns the wanted one, both without apiVersion and kind;
+/// it is called again when another write came between and the wanted content names no resource version.
+pub(crate) async fn update(
+    server: &Inner,
+    target: &Target<'_>,
+    options: &WriteOptions,
+    mut make: impl FnMut(&Value) -> Result<Value, ApiError>,
+) -> Result<Saved, ApiError> {
+    let Target { resource, namespace, name, part } = *target;
+    let key = resource.key(namespace, name);
+    for _ in 0..RETRIES {
+        let stored = server.store.get(&key).ok_or_else(|| ApiError::not_found(resource.subject(), name))?;
+        let old = resource.content(&stored.value);
+        let mut new = make(&old)?;
+        let named_version = check_identity(target, &old, &mut new, &stored)?;
+        carry_over(&old, &mut new);
+        prepare(resource, part, &mut new, &old);
+        check_finalizers(resource, name, &new, &old)?;
+        admission::mutate(server, resource, &mut new, Some(&old), options)?;
+        validate::update(server, resource, part, &new, &old)?;
+        admission::validate(server, resource, Operation::Update, name, Some(&new), Some(&old), options)?;
+
+        let gone = meta::is_deleting(&new) && ready_to_go(resource, &new);
+        if gone {
+            if options.dry_run {
+                return Ok(Saved::Gone(new));
+            }
+            match remove(server, resource, &key, Expect::Revision(stored.revision), new).await? {
+                Ok(last) => return Ok(Saved::Gone(resource.content(&last.value))),
+                Err(_) if named_version => return Err(ApiError::modified(resource.subject(), name)),
+                Err(_) => continue,
+            }
+        }
+        if new == old {
+            return Ok(Saved::Stored(stored));
+        }
+        if options.dry_run {
+            return Ok(Saved::Dry(new));
+        }
+        match put(server, resource, &key, Expect::Revision(stored.revision), new).await? {
+            Ok(stored) => return Ok(Saved::Stored(stored)),
+            Err(_) if named_version => return Err(ApiError::modified(resource.subject(), name)),
+            Err(_) => {}
+        }
+    }
+    Err(ApiError::modified(resource.subject(), name))
+}
+
+/// The wanted object must be this very object. Returns whether it names a resource version.
+fn check_identity(target: &Target<'_>, old: &Value, new: &mut Value, stored: &Stored) -> Result<bool, ApiError> {
+    let Target { resource, namespace, name, .. } = *target;
+    let own = meta::name(new);
+    if own.is_empty() {
+        meta::set_text(new, "name", name);
+    } else if own != name {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        )));
+    }
+    super::create::place_in_namespace(resource, namespace, new)?;
+
+    let version = meta::resource_version(new);
+    let named = !version.is_empty() && version != "0";
+    if !named && !unconditional(resource) {
+        let error = FieldError::invalid(
+            &FieldPath::from("metadata.resourceVersion"),
+            &json!(0),
+            "must be specified for an update",
+        );
+        return Err(ApiError::invalid(resource.subject(), name, &[error]));
+    }
+    if named {
+        let wanted: u64 = version.parse().map_err(|_| {
+            let error = FieldError::invalid(
+                &FieldPath::from("metadata.resourceVersion"),
+                &json!(version),
+                format!("strconv.ParseUint: parsing \"{version}\": invalid syntax"),
+            );
+            ApiError::invalid(Subject { group: "", name: "" }, name, &[error])
+        })?;
+        if wanted != stored.revision {
+            return Err(ApiError::modified(resource.subject(), name));
+        }
+    }
+    let uid = meta::uid(new);
+    if !uid.is_empty() && uid != meta::uid(old) {
+        return Err(ApiError::conflict(
+            resource.subject(),
+            name,
+            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta::uid(old)),
+        ));
+    }
+    Ok(named)
+}
+
+fn unconditional(resource: &Resource) -> bool {
+    match &resource.source {
+        Source::BuiltIn { .. } => {
+            machinery_kinds::strategy::allows_unconditional_update(&resource.group, &resource.version, &resource.kind)
+        }
+        Source::Custom(_) => false,
+    }
+}
+
+/// What only the server writes stays as it was.
+fn carry_over(old: &Value, new: &mut Value) {
+    let meta = meta::meta_mut(new);
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+        "selfLink",
+        "managedFields",
+    ] {
+        match old["metadata"].get(field) {
+            Some(value) => meta.insert(field.to_owned(), value.clone()),
+            None => meta.remove(field),
+        };
+    }
+}
+
+fn prepare(resource: &Resource, part: Part, new: &mut Value, old: &Value) {
+    let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
+    match (&resource.source, part) {
+        (_, Part::Whole) => {}
+        (Source::BuiltIn { .. }, Part::Main) => {
+            machinery_kinds::strategy::prepare_update(group, version, kind, new, old);
+        }
+        (Source::BuiltIn { .. }, Part::Status) => {
+            machinery_kinds::strategy::prepare_status_update(group, version, kind, new, old);
+        }
+        (Source::Custom(custom), Part::Main) => {
+            if custom.has_status {
+                copy_field(old, new, "status");
+            }
+            if spec_differs(new, old, custom.has_status) {
+                meta::bump_generation(new);
+            }
+        }
+        (Source::Custom(_), Part::Status) => {
+            let mut kept = old.clone();
+            copy_field(new, &mut kept, "status");
+            *new = kept;
+        }
+    }
+}
+
+fn copy_field(from: &Value, to: &mut Value, field: &str) {
+    if let Value::Object(map) = to {
+        match from.get(field) {
+            Some(value) => map.insert(field.to_owned(), value.clone()),
+            None => map.remove(field),
+        };
+    }
+}
+
+/// Whether anything but metadata (and the status, where that is apart) differs.
+fn spec_differs(new: &Value, old: &Value, has_status: bool) -> bool {
+    let (Value::Object(new), Value::Object(old)) = (new, old) else { return new != old };
+    let counts = |key: &str| key != "metadata" && !(has_status && key == "status");
+    let one_way = |a: &machinery_value::Map<String, Value>, b: &machinery_value::Map<String, Value>| {
+        a.iter().any(|(key, value)| counts(key) && b.get(key) != Some(value))
+    };
+    one_way(new, old) || one_way(old, new)
+}
+
+/// An object that is going may lose finalizers but gets no new ones.
+fn check_finalizers(resource: &Resource, name: &str, new: &Value, old: &Value) -> Result<(), ApiError> {
+    if !meta::is_deleting(old) {
+        return Ok(());
+    }
+    let before = meta::finalizers(old);
+    let added: Vec<&str> = meta::finalizers(new).into_iter().filter(|f| !before.contains(f)).collect();
+    if added.is_empty() {
+        return Ok(());
+    }
+    let listed: Vec<String> = added.iter().map(|f| format!("{f:?}")).collect();
+    let error = FieldError::forbidden(
+        &FieldPath::from("metadata.finalizers"),
+        format!(
+            "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+            listed.join(", ")
+        ),
+    );
+    Err(ApiError::invalid(resource.kind_subject(), name, &[error]))
+}
+
+/// Whether nothing holds a deleting object back any more.
+pub(crate) fn ready_to_go(resource: &Resource, content: &Value) -> bool {
+    let own = resource.group.is_empty()
+        && resource.kind == "Namespace"
+        && content["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+    let graceful = content["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
+    meta::finalizers(content).is_empty() && !own && !graceful
+}

@@ -1,0 +1,156 @@
+//! What a request asks for: its path, verb and query, taken apart once.
+
+use http::Method;
+
+/// The path and method of a request, as authorization and the handlers see them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// Whether this is about API objects (`/api/v1/pods`) and not about a bare path (`/healthz`).
+    pub is_resource: bool,
+    /// The verb: get, list, watch, create, update, patch, delete, deletecollection; the lower-case method for bare paths.
+    pub verb: &'static str,
+    /// The API group; empty for core.
+    pub group: String,
+    /// The API version.
+    pub version: String,
+    /// The namespace; empty for cluster-scoped requests. A namespace object is in the namespace of its own name.
+    pub namespace: String,
+    /// The plural resource name.
+    pub resource: String,
+    /// The subresource, such as `status`.
+    pub subresource: String,
+    /// The object's name; empty for collections.
+    pub name: String,
+    /// The path as it was sent.
+    pub path: String,
+}
+
+impl RequestInfo {
+    /// Takes `method` and `path` apart. Paths outside `/api/VERSION/…` and `/apis/GROUP/VERSION/…` are not about resources.
+    pub fn parse(method: &Method, path: &str, query: &Query) -> Self {
+        let mut info = Self { path: path.to_owned(), verb: method_verb(method), ..Self::default() };
+        let mut parts: std::collections::VecDeque<String> =
+            path.trim_matches('/').split('/').map(percent_decode).collect();
+        match parts.front().map(String::as_str) {
+            Some("api") if parts.len() >= 3 => {
+                parts.pop_front();
+            }
+            Some("apis") if parts.len() >= 4 => {
+                parts.pop_front();
+                info.group = parts.pop_front().unwrap_or_default();
+            }
+            _ => return info,
+        }
+        info.is_resource = true;
+        info.version = parts.pop_front().unwrap_or_default();
+        if parts.front().is_some_and(|p| p == "namespaces") {
+            if parts.len() > 1 {
+                info.namespace = parts[1].clone();
+                // `namespaces/x/status` is about the namespace itself.
+                if parts.len() > 2 && !matches!(parts[2].as_str(), "status" | "finalize") {
+                    parts.drain(..2);
+                }
+            }
+        }
+        info.resource = parts.pop_front().unwrap_or_default();
+        info.name = parts.pop_front().unwrap_or_default();
+        info.subresource = parts.into_iter().collect::<Vec<_>>().join("/");
+        info.verb = match *method {
+            Method::POST => "create",
+            Method::GET | Method::HEAD if query.watch() => "watch",
+            Method::GET | Method::HEAD if info.name.is_empty() => "list",
+            Method::GET | Method::HEAD => "get",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if info.name.is_empty() => "deletecollection",
+            Method::DELETE => "delete",
+            _ => "",
+        };
+        info
+    }
+}
+
+fn method_verb(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "get",
+        Method::HEAD => "head",
+        Method::POST => "post",
+        Method::PUT => "put",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        Method::OPTIONS => "options",
+        _ => "",
+    }
+}
+
+fn percent_decode(part: &str) -> String {
+    if part.contains('%') {
+        percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned()
+    } else {
+        part.to_owned()
+    }
+}
+
+/// The query of a request. The first of several values counts, as in Go.
+#[derive(Clone, Debug, Default)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Takes a raw query string apart.
+    pub fn parse(raw: Option<&str>) -> Self {
+        let Some(raw) = raw else { return Self::default() };
+        Self(form_urlencoded::parse(raw.as_bytes()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
+    }
+
+    /// The first value of `key`; empty when it is missing.
+    pub fn get(&self, key: &str) -> &str {
+        self.0.iter().find(|(k, _)| k == key).map_or("", |(_, v)| v.as_str())
+    }
+
+    /// All values of `key`.
+    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+
+    /// Whether `key` is there at all.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(k, _)| k == key)
+    }
+
+    /// A boolean parameter as Go's conversion reads it: present and neither `false` nor `0`.
+    pub fn flag(&self, key: &str) -> bool {
+        self.has(key) && !matches!(self.get(key), "false" | "0")
+    }
+
+    /// Whether this is a watch.
+    pub fn watch(&self) -> bool {
+        self.flag("watch")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: Method, uri: &str, expected: &str) {
+        let (path, query) = uri.split_once('?').map_or((uri, None), |(p, q)| (p, Some(q)));
+        let i = RequestInfo::parse(&method, path, &Query::parse(query));
+        let got = format!("{} {} {} {} {} {} {}", i.verb, i.group, i.version, i.namespace, i.resource, i.name, i.subresource);
+        assert_eq!(got, expected, "{method} {uri}");
+    }
+
+    #[test]
+    fn paths_are_taken_apart() {
+        check(Method::GET, "/api/v1/pods", "list  v1  pods  ");
+        check(Method::GET, "/api/v1/namespaces/a/pods?watch=true", "watch  v1 a pods  ");
+        check(Method::GET, "/api/v1/namespaces/a/pods?watch=false", "list  v1 a pods  ");
+        check(Method::GET, "/api/v1/namespaces/a", "get  v1 a namespaces a ");
+        check(Method::PUT, "/api/v1/namespaces/a/finalize", "update  v1 a namespaces a finalize");
+        check(Method::GET, "/api/v1/namespaces/a/status", "get  v1 a namespaces a status");
+        check(Method::DELETE, "/apis/apps/v1/namespaces/a/deployments", "deletecollection apps v1 a deployments  ");
+        check(Method::PATCH, "/apis/apps/v1/namespaces/a/deployments/d/scale", "patch apps v1 a deployments d scale");
+        check(Method::GET, "/healthz", "get      ");
+        check(Method::GET, "/apis/apps/v1", "get      ");
+        check(Method::GET, "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Abasic-user", "get rbac.authorization.k8s.io v1  clusterroles system:basic-user ");
+    }
+}

@@ -1,0 +1,237 @@
+//! The API over HTTP: one `tower::Service`, used over TLS and in process alike.
+
+mod patch;
+mod resources;
+mod respond;
+mod reviews;
+mod subresources;
+mod watch;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use machinery_auth::rbac::{forbidden_details, forbidden_message};
+use machinery_auth::{Attributes, UserInfo};
+
+use crate::authenticate::{Caller, ISSUER};
+use crate::body::Body;
+use crate::request::{Query, RequestInfo};
+use crate::server::{ApiServer, Inner};
+use crate::status::ApiError;
+use crate::{discovery, openapi};
+
+/// The largest request body.
+const MAX_BODY: usize = 3 * 1024 * 1024;
+
+/// A request, taken apart and let in.
+pub(crate) struct Call {
+    pub(crate) server: Arc<Inner>,
+    pub(crate) user: Arc<UserInfo>,
+    pub(crate) info: RequestInfo,
+    pub(crate) query: Query,
+    pub(crate) headers: http::HeaderMap,
+}
+
+impl ApiServer {
+    /// A service whose requests are `user`'s, for callers in this process.
+    pub fn as_user(&self, user: UserInfo) -> AsUser {
+        AsUser { server: self.clone(), user: Arc::new(user) }
+    }
+
+    /// Answers one request.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let mut response = match self.answer(request).await {
+            Ok(response) => response,
+            Err(error) => error.into_response(),
+        };
+        let headers = response.headers_mut();
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+        if let Ok(id) = HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()) {
+            headers.insert("audit-id", id);
+        }
+        response
+    }
+
+    async fn answer<B>(&self, request: Request<B>) -> Result<Response<Body>, ApiError>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let (parts, body) = request.into_parts();
+        let query = Query::parse(parts.uri.query());
+        let info = RequestInfo::parse(&parts.method, parts.uri.path(), &query);
+        // A watch lives long and costs little; everything else takes one of a bounded number of places.
+        let _place = if info.verb == "watch" {
+            None
+        } else {
+            let place = self.inner.in_flight.clone().try_acquire_owned();
+            Some(place.map_err(|_| ApiError::too_many_requests())?)
+        };
+        let user = self.inner.authenticator.authenticate(&self.inner, &parts.headers, &parts.extensions)?;
+        let user = impersonate(&self.inner, user, &parts.headers)?;
+        authorize(&self.inner, &user, &info)?;
+        let context =
+            Call { server: self.inner.clone(), user, info, query, headers: parts.headers };
+        if context.info.is_resource {
+            let body = collect(body).await?;
+            resources::dispatch(&context, &parts.method, body).await
+        } else {
+            bare_path(&context)
+        }
+    }
+}
+
+async fn collect<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::error::Error + Send + Sync + 'static,
+{
+    match Limited::new(body, MAX_BODY).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(ApiError::too_large(format!("limit is {MAX_BODY}")))
+        }
+        Err(error) => Err(ApiError::bad_request(format!("failed to read the body: {error}"))),
+    }
+}
+
+/// Lets a user act as another one, if the roles say so.
+fn impersonate(server: &Inner, user: Arc<UserInfo>, headers: &http::HeaderMap) -> Result<Arc<UserInfo>, ApiError> {
+    let pairs = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let wanted =
+        machinery_auth::impersonation::impersonation(pairs).map_err(|e| ApiError::bad_request(e.to_string()))?;
+    let Some(wanted) = wanted else { return Ok(user) };
+    let rbac = server.indexes.rbac.read();
+    for check in &wanted.checks {
+        let attributes = check.attributes(&user);
+        if !rbac.authorize(&attributes).allowed {
+            let mut error = ApiError::forbidden_text(forbidden_message(&attributes, ""));
+            error.details = Some(forbidden_details(&attributes));
+            return Err(error);
+        }
+    }
+    Ok(Arc::new(wanted.user))
+}
+
+fn authorize(server: &Inner, user: &UserInfo, info: &RequestInfo) -> Result<(), ApiError> {
+    let attributes = if info.is_resource {
+        Attributes {
+            user,
+            verb: info.verb,
+            group: &info.group,
+            resource: &info.resource,
+            subresource: &info.subresource,
+            namespace: &info.namespace,
+            name: &info.name,
+            path: None,
+        }
+    } else {
+        Attributes::path(user, info.verb, &info.path)
+    };
+    let decision = server.indexes.rbac.read().authorize(&attributes);
+    if decision.allowed {
+        return Ok(());
+    }
+    let mut error = ApiError::forbidden_text(forbidden_message(&attributes, &decision.reason()));
+    error.details = Some(forbidden_details(&attributes));
+    Err(error)
+}
+
+/// Paths that are not about resources.
+fn bare_path(context: &Call) -> Result<Response<Body>, ApiError> {
+    let path = context.info.path.trim_end_matches('/');
+    match path {
+        "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping" => Ok(text(200, "ok")),
+        "/version" => Ok(respond::json_value(200, &discovery::version())),
+        "/openid/v1/jwks" => {
+            Ok(respond::json_value(200, &context.server.authenticator.accounts.jwks()))
+        }
+        "/.well-known/openid-configuration" => Ok(respond::json_value(
+            200,
+            &context.server.authenticator.accounts.openid_configuration(&format!("{ISSUER}/openid/v1/jwks")),
+        )),
+        "" => Ok(respond::json_value(200, &discovery::root_paths(&context.server.registry))),
+        _ if path == "/api" || path == "/apis" || path.starts_with("/api/") || path.starts_with("/apis/") => {
+            discovery::answer(&context.server.registry, path, &context.headers)
+        }
+        _ if path == "/openapi/v3" || path.starts_with("/openapi/v3/") => {
+            openapi::answer(&context.server, path, &context.headers)
+        }
+        _ => Ok(text(404, "404 page not found\n")),
+    }
+}
+
+pub(crate) use respond::value as json_answer;
+
+/// A plain text answer.
+pub(crate) fn text(code: u16, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::full(Bytes::from_static(text.as_bytes())));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The server as one user sees it.
+#[derive(Clone)]
+pub struct AsUser {
+    server: ApiServer,
+    user: Arc<UserInfo>,
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+impl<B> tower::Service<Request<B>> for AsUser
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::error::Error + Send + Sync + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Answer {
+        request.extensions_mut().insert(Caller(self.user.clone()));
+        let server = self.server.clone();
+        Box::pin(async move { Ok(server.handle(request).await) })
+    }
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::error::Error + Send + Sync + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Answer {
+        let server = self.clone();
+        Box::pin(async move { Ok(server.handle(request).await) })
+    }
+}

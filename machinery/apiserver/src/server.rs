@@ -1,0 +1,162 @@
+//! The server: its state, and how it is put together.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinery_auth::{Pki, UserInfo};
+use machinery_store::{OpenError, Options as StoreOptions, Store};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use crate::authenticate::Authenticator;
+use crate::indexes::Indexes;
+use crate::object::Object;
+use crate::registry::Registry;
+use crate::{bootstrap, controllers};
+
+/// Where a server's time comes from.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// How a server is set up.
+#[derive(Clone)]
+pub struct Options {
+    /// The file that keeps its objects; none keeps them in memory.
+    pub path: Option<PathBuf>,
+    /// Who signs and who is trusted.
+    pub pki: Arc<Pki>,
+    /// Bearer tokens that are known from the start, and whose they are.
+    pub tokens: Vec<(String, UserInfo)>,
+    /// The time.
+    pub clock: Clock,
+    /// How many requests, watches apart, are worked on at once; more are told to come back.
+    pub max_in_flight: usize,
+    /// Whether the usual roles and bindings are made on start.
+    pub bootstrap_roles: bool,
+}
+
+impl Options {
+    /// The usual settings: in memory, the system's clock.
+    pub fn new(pki: Arc<Pki>) -> Self {
+        Self {
+            path: None,
+            pki,
+            tokens: Vec::new(),
+            clock: Arc::new(Timestamp::now),
+            max_in_flight: 400,
+            bootstrap_roles: true,
+        }
+    }
+}
+
+/// A Kubernetes API server. Clones are handles of the same one.
+#[derive(Clone)]
+pub struct ApiServer {
+    pub(crate) inner: Arc<Inner>,
+    tasks: Arc<Tasks>,
+}
+
+/// What all handles share.
+pub(crate) struct Inner {
+    pub(crate) store: Store<Object>,
+    pub(crate) registry: Registry,
+    pub(crate) indexes: Indexes,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) in_flight: Arc<Semaphore>,
+    pub(crate) started: Timestamp,
+    clock: Clock,
+}
+
+/// The controllers' tasks; they end with the last handle.
+struct Tasks(Vec<JoinHandle<()>>);
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl ApiServer {
+    /// Opens the store, makes what every cluster has, and starts the controllers. Needs a tokio runtime.
+    pub async fn start(options: Options) -> Result<Self, StartError> {
+        let store = match &options.path {
+            Some(path) => Store::open(path, StoreOptions::default())?,
+            None => Store::memory(),
+        };
+        let started = (options.clock)();
+        let inner = Arc::new(Inner {
+            store,
+            registry: Registry::default(),
+            indexes: Indexes::default(),
+            authenticator: Authenticator::new(&options.pki, options.tokens),
+            in_flight: Arc::new(Semaphore::new(options.max_in_flight)),
+            started,
+            clock: options.clock,
+        });
+        inner.indexes.load(&inner);
+        bootstrap::ensure(&inner, options.bootstrap_roles).await.map_err(|e| StartError::Bootstrap(e.to_string()))?;
+        let tasks = controllers::start(&inner);
+        Ok(Self { inner, tasks: Arc::new(Tasks(tasks)) })
+    }
+
+    /// Stops the controllers and closes the store; writes that were acknowledged are on disk already.
+    pub async fn stop(self) {
+        for task in &self.tasks.0 {
+            task.abort();
+        }
+        self.inner.store.clone().close().await;
+    }
+
+    /// What is served.
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
+    /// The newest revision.
+    pub fn revision(&self) -> u64 {
+        self.inner.store.revision()
+    }
+}
+
+impl Inner {
+    /// The present.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// The present as Kubernetes writes it: RFC 3339, whole seconds.
+    pub(crate) fn now_text(&self) -> String {
+        self.time_text(0)
+    }
+
+    /// The time `seconds` from now.
+    pub(crate) fn time_text(&self, seconds: i64) -> String {
+        let whole = self.now().as_second().saturating_add(seconds);
+        Timestamp::from_second(whole).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
+    }
+
+    pub(crate) fn new_uid(&self) -> String {
+        uuid::Uuid::new_v4().to_string()
+    }
+
+    /// Five characters that make no words, for generated names.
+    pub(crate) fn random_suffix(&self) -> String {
+        const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        let bytes = *uuid::Uuid::new_v4().as_bytes();
+        // The version and variant bits of a UUID are not random: these bytes have none.
+        bytes[..5].iter().map(|b| char::from(ALPHABET[usize::from(*b) % ALPHABET.len()])).collect()
+    }
+}
+
+/// Why a server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store could not be opened.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The first objects could not be written.
+    #[error("failed to write the objects that every cluster has: {0}")]
+    Bootstrap(String),
+}

@@ -1,0 +1,86 @@
+//! The API over TLS: accepts connections, learns who is at the other end, and serves HTTP/1.1 and HTTP/2.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use machinery_auth::x509::PeerCertificate;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+use crate::authenticate::Peer;
+use crate::server::ApiServer;
+
+/// A client that does not finish its handshake by then is let go.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most connections at a time.
+const MAX_CONNECTIONS: usize = 10_000;
+
+/// A server that listens; it stops when this is dropped.
+pub struct Listening {
+    /// Where.
+    pub address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl ApiServer {
+    /// Serves the API on `listener`, with TLS.
+    pub fn listen(&self, listener: TcpListener, tls: Arc<rustls::ServerConfig>) -> std::io::Result<Listening> {
+        let address = listener.local_addr()?;
+        let server = self.clone();
+        let task = tokio::spawn(async move {
+            let acceptor = TlsAcceptor::from(tls);
+            let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+            let mut connections = tokio::task::JoinSet::new();
+            loop {
+                let Ok(place) = places.clone().acquire_owned().await else { return };
+                let stream = match listener.accept().await {
+                    Ok((stream, _)) => stream,
+                    Err(error) => {
+                        // Out of file descriptors, most likely: the next one may do better.
+                        tracing::warn!(%error, "failed to accept a connection");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        continue;
+                    }
+                };
+                while connections.try_join_next().is_some() {}
+                let (acceptor, server) = (acceptor.clone(), server.clone());
+                connections.spawn(async move {
+                    serve_connection(acceptor, server, stream).await;
+                    drop(place);
+                });
+            }
+        });
+        Ok(Listening { address, task })
+    }
+}
+
+async fn serve_connection(acceptor: TlsAcceptor, server: ApiServer, stream: TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else { return };
+    let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first()).map(|c| c.to_vec());
+    let peer = certificate.and_then(|der| PeerCertificate::parse(&der).ok()).map(|c| Peer(Arc::new(c)));
+    let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+        if let Some(peer) = &peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        let server = server.clone();
+        async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(1000);
+    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a connection ended");
+    }
+}
