@@ -12,10 +12,16 @@ use crate::user::{
 const AUTHENTICATION_GROUP: &str = "authentication.k8s.io";
 const AUTHENTICATION_VERSION: &str = "authentication.k8s.io/v1";
 
-/// Headers that only make sense with `Impersonate-User` came without it. Answered with 400 and this text.
+/// Why the headers cannot be followed. Answered with 400 and this text; the request must not go on as its sender.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("requested [{0}] without impersonating a user")]
-pub struct ImpersonationError(String);
+pub enum ImpersonationError {
+    /// Headers that only make sense with `Impersonate-User` came without it.
+    #[error("requested [{0}] without impersonating a user")]
+    NoUser(String),
+    /// The value of this header is not UTF-8.
+    #[error("the header {0} is not text")]
+    NotText(String),
+}
 
 /// Whom a request wants to be, and what its sender must be allowed for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +30,13 @@ pub struct Impersonation {
     pub user: UserInfo,
     /// What the sender must be allowed; never empty.
     pub checks: Vec<ImpersonationCheck>,
+}
+
+impl Impersonation {
+    /// What `sender` must be allowed, in order.
+    pub fn attributes<'a>(&'a self, sender: &'a UserInfo) -> impl Iterator<Item = Attributes<'a>> {
+        self.checks.iter().map(move |check| check.attributes(sender))
+    }
 }
 
 /// One thing to be allowed: the verb `impersonate` on this.
@@ -74,19 +87,23 @@ impl ImpersonationCheck {
 }
 
 /// Reads the headers of a request (names in any case); `None` if nobody is to be impersonated.
-pub fn impersonation<'a>(
-    headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+pub fn parse<'a>(
+    headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
 ) -> Result<Option<Impersonation>, ImpersonationError> {
     let (mut name, mut uid, mut groups, mut extras) = ("", "", Vec::new(), Vec::new());
     for (header, value) in headers {
         let header = header.to_ascii_lowercase();
-        match header.strip_prefix("impersonate-") {
+        let Some(what) = header.strip_prefix("impersonate-") else {
+            continue;
+        };
+        // Left out, such a header would let the request go on as its sender.
+        let value = std::str::from_utf8(value).map_err(|_| ImpersonationError::NotText(header.clone()))?;
+        match what {
             // Of headers that may come once, the first counts.
-            Some("user") if name.is_empty() => name = value,
-            Some("uid") if uid.is_empty() => uid = value,
-            Some("group") => groups.push(value),
-            Some(rest) => extras.extend(rest.strip_prefix("extra-").map(|key| (unescape(key), value))),
-            None => {}
+            "user" if name.is_empty() => name = value,
+            "uid" if uid.is_empty() => uid = value,
+            "group" => groups.push(value),
+            other => extras.extend(other.strip_prefix("extra-").map(|key| (unescape(key), value))),
         }
     }
 
@@ -126,7 +143,7 @@ pub fn impersonation<'a>(
     }
     if name.is_empty() {
         let shown: Vec<String> = checks.iter().map(ImpersonationCheck::show).collect();
-        return Err(ImpersonationError(shown.join(" ")));
+        return Err(ImpersonationError::NoUser(shown.join(" ")));
     }
     add_standing(&mut user);
     Ok(Some(Impersonation { user, checks }))
@@ -171,8 +188,12 @@ mod tests {
     use super::*;
     use crate::rbac::forbidden_message;
 
+    fn read(headers: &[(&str, &str)]) -> Result<Option<Impersonation>, ImpersonationError> {
+        parse(headers.iter().map(|(name, value)| (*name, value.as_bytes())))
+    }
+
     fn check(headers: &[(&str, &str)], user: UserInfo, needs: &[&str]) {
-        let got = impersonation(headers.iter().copied()).unwrap().unwrap();
+        let got = read(headers).unwrap().unwrap();
         assert_eq!(got.user, user);
         let sender = UserInfo::new("bob", [] as [&str; 0]);
         let said: Vec<String> = got
@@ -248,10 +269,7 @@ mod tests {
 
     #[test]
     fn nothing_to_impersonate_and_nobody() {
-        assert_eq!(
-            impersonation([("accept", "x"), ("Impersonate-User", "")]),
-            Ok(None)
-        );
+        assert_eq!(read(&[("accept", "x"), ("Impersonate-User", "")]), Ok(None));
         for (headers, text) in [
             (
                 vec![("Impersonate-Group", "b")],
@@ -262,8 +280,22 @@ mod tests {
                 "requested [{UserExtra  v  authentication.k8s.io/v1  k} {UID  u  authentication.k8s.io/v1  }] without impersonating a user",
             ),
         ] {
-            assert_eq!(impersonation(headers).unwrap_err().to_string(), text);
+            assert_eq!(read(&headers).unwrap_err().to_string(), text);
         }
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused_rather_than_left_out() {
+        let headers = [("Impersonate-User", b"\xff".as_slice())];
+        assert_eq!(
+            parse(headers).unwrap_err().to_string(),
+            "the header impersonate-user is not text"
+        );
+        assert_eq!(parse([("accept", b"\xff".as_slice())]), Ok(None));
+        assert_eq!(
+            read(&[("Impersonate-User", "grüße")]).unwrap().unwrap().user.name,
+            "grüße"
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::token::TokenKey;
+use crate::token::{DEFAULT_ISSUER, ServiceAccountTokens, TokenKey};
 use authority::Authority;
 use files::Directory;
 
@@ -128,6 +128,7 @@ pub struct PkiOptions {
 pub struct Pki {
     authority: Authority,
     token_key: Arc<TokenKey>,
+    service_account_tokens: ServiceAccountTokens,
     server_config: Arc<rustls::ServerConfig>,
     server_until: Timestamp,
     warnings: Vec<String>,
@@ -179,11 +180,15 @@ impl Pki {
         warnings: Vec<String>,
     ) -> Result<Self, PkiError> {
         let server_config = Arc::new(server.tls_config(&authority)?);
+        let token_key = Arc::new(token_key);
+        let service_account_tokens = ServiceAccountTokens::new(Arc::clone(&token_key), DEFAULT_ISSUER);
+        let server_until = server.until;
         Ok(Self {
             authority,
-            token_key: Arc::new(token_key),
+            token_key,
+            service_account_tokens,
             server_config,
-            server_until: server.until,
+            server_until,
             warnings,
         })
     }
@@ -202,6 +207,11 @@ impl Pki {
     /// The key that signs service-account tokens.
     pub fn token_key(&self) -> Arc<TokenKey> {
         Arc::clone(&self.token_key)
+    }
+
+    /// Issues and verifies service-account tokens, for the default issuer.
+    pub fn service_account_tokens(&self) -> &ServiceAccountTokens {
+        &self.service_account_tokens
     }
 
     /// Until when the server certificate is valid.

@@ -16,12 +16,10 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use accounts::{Issue, Issued, LEGACY_ISSUER, ServiceAccountTokens, VerifiedToken};
+pub use accounts::{DEFAULT_ISSUER, Issue, Issued, LEGACY_ISSUER, ServiceAccountTokens, VerifiedToken};
 pub use key::TokenKey;
 pub use live::{BoundKind, BoundObject, LiveCheck, ObjectRef};
 pub use request::{BoundObjectRef, TokenRequest};
-
-use std::sync::Arc;
 
 use crate::quote::quote_list;
 use crate::user::UserInfo;
@@ -80,7 +78,7 @@ pub fn bearer_token(header: &str) -> Option<&str> {
 /// A few tokens that stand for a user each. Only their digests are kept.
 #[derive(Default)]
 pub struct StaticTokens {
-    entries: Vec<([u8; 32], Arc<UserInfo>)>,
+    entries: Vec<([u8; 32], UserInfo)>,
 }
 
 impl std::fmt::Debug for StaticTokens {
@@ -91,9 +89,13 @@ impl std::fmt::Debug for StaticTokens {
 }
 
 impl StaticTokens {
-    /// No tokens.
-    pub fn new() -> Self {
-        Self::default()
+    /// These tokens; see [`StaticTokens::insert`].
+    pub fn new(tokens: impl IntoIterator<Item = (String, UserInfo)>) -> Self {
+        let mut out = Self::default();
+        for (token, user) in tokens {
+            out.insert(&token, user);
+        }
+        out
     }
 
     /// Lets `token` stand for `user`, who becomes a member of `system:authenticated`; an empty token is ignored.
@@ -103,11 +105,11 @@ impl StaticTokens {
         }
         let digest = digest(token);
         self.entries.retain(|(known, _)| *known != digest);
-        self.entries.push((digest, Arc::new(user.authenticated())));
+        self.entries.push((digest, user.authenticated()));
     }
 
     /// The user for whom `token` stands. How long this takes says nothing about how close a guess was.
-    pub fn user(&self, token: &str) -> Option<Arc<UserInfo>> {
+    pub fn find(&self, token: &str) -> Option<&UserInfo> {
         let wanted = digest(token);
         let mut found = None;
         for (known, user) in &self.entries {
@@ -115,7 +117,7 @@ impl StaticTokens {
                 found = Some(user);
             }
         }
-        found.map(Arc::clone)
+        found
     }
 }
 

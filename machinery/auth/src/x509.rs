@@ -105,6 +105,12 @@ impl PeerCertificate {
     }
 }
 
+/// The user whom a certificate names, if it is valid at this time. For more than one request on a connection,
+/// keep a [`PeerCertificate`] instead.
+pub fn user(der: &[u8], now: Timestamp) -> Result<UserInfo, X509Error> {
+    Ok(UserInfo::clone(PeerCertificate::parse(der)?.user(now)?))
+}
+
 /// The attribute that Kubernetes reserves for the user's uid, or nothing.
 fn uid(certificate: &X509Certificate<'_>) -> Result<String, X509Error> {
     let wanted = oid!(1.3.6.1.4.1.57683.2);

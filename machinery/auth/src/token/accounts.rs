@@ -15,6 +15,8 @@ use crate::user::{
     service_account_user, split_service_account, text, texts,
 };
 
+/// Who issues tokens unless told otherwise.
+pub const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// Who issued the tokens of the old sort, which live in secrets and do not expire.
 pub const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 
@@ -95,13 +97,13 @@ impl VerifiedToken {
         if let Some(secret) = &self.legacy_secret {
             checks.push(check("Secret", namespace, secret, Expect::Token));
         }
-        if let Some(BoundObject { kind, object }) = &self.bound {
+        if let Some(BoundObject { kind, name, uid }) = &self.bound {
             let namespace = if *kind == BoundKind::Node { "" } else { namespace };
             checks.push(check(
-                kind.kind(),
+                kind.as_str(),
                 namespace,
-                &object.name,
-                Expect::BoundUid(*kind, object.uid.clone()),
+                name,
+                Expect::BoundUid(*kind, uid.clone()),
             ));
         }
         checks
@@ -109,6 +111,9 @@ impl VerifiedToken {
 }
 
 /// Issues and verifies the tokens of service accounts.
+///
+/// Servers that share a key should differ in their issuers. Where they do not, it is the uids in the live checks
+/// that keep an account of one server from being taken for its namesake on another.
 #[derive(Clone, Debug)]
 pub struct ServiceAccountTokens {
     /// The first signs; the others are still believed.
@@ -177,11 +182,11 @@ impl ServiceAccountTokens {
 
         let mut about = Map::new();
         about.insert("namespace".into(), namespace.into());
-        about.insert("serviceaccount".into(), to_claim(account));
-        if let Some(BoundObject { kind, object }) = bound {
-            about.insert(kind.claim().into(), to_claim(object));
+        about.insert("serviceaccount".into(), to_claim(&account.name, &account.uid));
+        if let Some(BoundObject { kind, name, uid }) = bound {
+            about.insert(kind.claim().into(), to_claim(name, uid));
             if let (BoundKind::Pod, Some(node)) = (kind, node) {
-                about.insert("node".into(), to_claim(node));
+                about.insert("node".into(), to_claim(&node.name, &node.uid));
             }
         }
         let claims = json!({
@@ -276,11 +281,11 @@ impl ServiceAccountTokens {
     }
 }
 
-fn to_claim(object: &ObjectRef) -> Value {
+fn to_claim(name: &str, uid: &str) -> Value {
     let mut out = Map::new();
-    out.insert("name".into(), object.name.clone().into());
-    if !object.uid.is_empty() {
-        out.insert("uid".into(), object.uid.clone().into());
+    out.insert("name".into(), name.into());
+    if !uid.is_empty() {
+        out.insert("uid".into(), uid.into());
     }
     Value::Object(out)
 }
@@ -351,7 +356,7 @@ fn from_claims(claims: &Value, audiences: Vec<String>, now: Timestamp) -> Result
         (BoundKind::Node, node),
     ]
     .into_iter()
-    .find_map(|(kind, object)| object.map(|object| BoundObject { kind, object }));
+    .find_map(|(kind, object)| object.map(|ObjectRef { name, uid }| BoundObject { kind, name, uid }));
     Ok(VerifiedToken {
         user,
         namespace: namespace.to_owned(),

@@ -28,7 +28,7 @@ pub enum BoundKind {
 
 impl BoundKind {
     /// The kind's name.
-    pub fn kind(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Pod => "Pod",
             Self::Secret => "Secret",
@@ -51,8 +51,10 @@ impl BoundKind {
 pub struct BoundObject {
     /// Of which kind.
     pub kind: BoundKind,
-    /// Which one.
-    pub object: ObjectRef,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
 }
 
 /// One object that must be looked up before a token is believed.
