@@ -25,7 +25,11 @@ impl FieldPath {
     /// The field `name` below this path.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
-        if self.0.is_empty() { Self::new(name) } else { Self(format!("{}.{name}", self.0)) }
+        if self.0.is_empty() {
+            Self::new(name)
+        } else {
+            Self(format!("{}.{name}", self.0))
+        }
     }
 
     /// The element `index` of the list at this path.
@@ -141,7 +145,11 @@ impl FieldError {
             message.push_str(": ");
             message.push_str(detail);
         }
-        Self { kind, field: field.to_string(), message }
+        Self {
+            kind,
+            field: field.to_string(),
+            message,
+        }
     }
 
     /// A malformed value; `value` is shown as Go's `%#v` would show it.
@@ -151,7 +159,12 @@ impl FieldError {
 
     /// A value of the wrong JSON type.
     pub fn type_invalid(field: &FieldPath, value: &Value, detail: impl AsRef<str>) -> Self {
-        Self::make(FieldErrorKind::TypeInvalid, field, Some(show(value)), detail.as_ref())
+        Self::make(
+            FieldErrorKind::TypeInvalid,
+            field,
+            Some(show(value)),
+            detail.as_ref(),
+        )
     }
 
     /// A missing value.
@@ -172,14 +185,22 @@ impl FieldError {
     /// A value outside `supported`, which are listed in the given order.
     pub fn not_supported(field: &FieldPath, value: &Value, supported: &[&str]) -> Self {
         let listed: Vec<String> = supported.iter().map(|s| format!("{s:?}")).collect();
-        let detail =
-            if listed.is_empty() { String::new() } else { format!("supported values: {}", listed.join(", ")) };
+        let detail = if listed.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", listed.join(", "))
+        };
         Self::make(FieldErrorKind::NotSupported, field, Some(show(value)), &detail)
     }
 
     /// A string longer than `max` bytes.
     pub fn too_long(field: &FieldPath, max: usize) -> Self {
-        Self::make(FieldErrorKind::TooLong, field, None, &format!("may not be more than {max} bytes"))
+        Self::make(
+            FieldErrorKind::TooLong,
+            field,
+            None,
+            &format!("may not be more than {max} bytes"),
+        )
     }
 
     /// A list with more than `max` elements.
@@ -215,7 +236,11 @@ pub fn aggregate(errors: &[FieldError]) -> String {
             shown.push(text);
         }
     }
-    if shown.len() == 1 { shown.remove(0) } else { format!("[{}]", shown.join(", ")) }
+    if shown.len() == 1 {
+        shown.remove(0)
+    } else {
+        format!("[{}]", shown.join(", "))
+    }
 }
 
 fn show(value: &Value) -> String {
@@ -236,10 +261,19 @@ mod tests {
     fn errors_read_as_kubernetes_words_them() {
         let path = FieldPath::new("spec").child("ports").index(0).child("port");
         let error = FieldError::invalid(&path, &json!(0), "must be between 1 and 65535, inclusive");
-        assert_eq!(error.to_string(), "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive");
+        assert_eq!(
+            error.to_string(),
+            "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"
+        );
         let error = FieldError::not_supported(&path, &json!("x"), &["TCP", "UDP"]);
-        assert_eq!(error.message, r#"Unsupported value: "x": supported values: "TCP", "UDP""#);
-        assert_eq!(FieldError::required(&FieldPath::root(), "").to_string(), "<nil>: Required value");
+        assert_eq!(
+            error.message,
+            r#"Unsupported value: "x": supported values: "TCP", "UDP""#
+        );
+        assert_eq!(
+            FieldError::required(&FieldPath::root(), "").to_string(),
+            "<nil>: Required value"
+        );
     }
 
     #[test]
@@ -247,6 +281,9 @@ mod tests {
         let one = FieldError::required(&FieldPath::new("a"), "");
         let two = FieldError::required(&FieldPath::new("b"), "");
         assert_eq!(aggregate(std::slice::from_ref(&one)), "a: Required value");
-        assert_eq!(aggregate(&[one.clone(), two, one]), "[a: Required value, b: Required value]");
+        assert_eq!(
+            aggregate(&[one.clone(), two, one]),
+            "[a: Required value, b: Required value]"
+        );
     }
 }
