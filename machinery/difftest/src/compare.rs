@@ -1,0 +1,218 @@
+//! Field-by-field comparison of two values.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::script::Keep;
+
+/// One place in which two answers differ. `None` means that the field is not there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Where: `.metadata.labels.a`, `[2].name`, or `status`, `content type`, `warnings`.
+    pub path: String,
+    /// What the left server says.
+    pub left: Option<Value>,
+    /// What the right server says.
+    pub right: Option<Value>,
+}
+
+/// Every difference between two values, in the order of their fields.
+pub fn differences(left: &Value, right: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    descend(left, right, String::new(), &mut found);
+    found
+}
+
+fn descend(left: &Value, right: &Value, path: String, found: &mut Vec<Difference>) {
+    match (left, right) {
+        (Value::Object(a), Value::Object(b)) => {
+            for (key, value) in a {
+                let path = format!("{path}.{key}");
+                match b.get(key) {
+                    Some(other) => descend(value, other, path, found),
+                    None => found.push(Difference {
+                        path,
+                        left: Some(value.clone()),
+                        right: None,
+                    }),
+                }
+            }
+            for (key, value) in b.iter().filter(|(key, _)| !a.contains_key(*key)) {
+                found.push(Difference {
+                    path: format!("{path}.{key}"),
+                    left: None,
+                    right: Some(value.clone()),
+                });
+            }
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            for index in 0..a.len().max(b.len()) {
+                let path = format!("{path}[{index}]");
+                match (a.get(index), b.get(index)) {
+                    (Some(x), Some(y)) => descend(x, y, path, found),
+                    (x, y) => found.push(Difference {
+                        path,
+                        left: x.cloned(),
+                        right: y.cloned(),
+                    }),
+                }
+            }
+        }
+        _ if left == right => {}
+        _ => found.push(Difference {
+            path,
+            left: Some(left.clone()),
+            right: Some(right.clone()),
+        }),
+    }
+}
+
+/// Removes what a step does not compare.
+pub(crate) fn forget(value: &mut Value, pointer: &str) {
+    let parts: Vec<String> = pointer.split('/').skip(1).map(unescape).collect();
+    each_parent(value, &parts, &mut |parent, last| match parent {
+        Value::Object(map) if last == "*" => map.clear(),
+        Value::Object(map) => {
+            map.remove(last);
+        }
+        Value::Array(items) if last == "*" => items.clear(),
+        Value::Array(items) => {
+            if let Some(index) = last.parse().ok().filter(|index| *index < items.len()) {
+                items.remove(index);
+            }
+        }
+        _ => {}
+    });
+}
+
+/// Sorts a list whose order has no meaning.
+pub(crate) fn sort(value: &mut Value, pointer: &str) {
+    let parts: Vec<String> = pointer.split('/').skip(1).map(unescape).collect();
+    each_parent(value, &parts, &mut |parent, last| {
+        let child = match parent {
+            Value::Object(map) => map.get_mut(last),
+            Value::Array(items) => last.parse::<usize>().ok().and_then(|index| items.get_mut(index)),
+            _ => None,
+        };
+        if let Some(Value::Array(items)) = child {
+            items.sort_by_cached_key(Value::to_string);
+        }
+    });
+}
+
+/// Restricts a list to the entries that a step compares.
+pub(crate) fn restrict(value: &mut Value, keep: &Keep) {
+    if let Some(Value::Array(items)) = value.pointer_mut(&keep.list) {
+        items.retain(|item| {
+            let name = item.pointer(&keep.by).and_then(Value::as_str).unwrap_or_default();
+            keep.values.iter().any(|value| value == name)
+        });
+    }
+}
+
+fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+fn each_parent(value: &mut Value, parts: &[String], act: &mut dyn FnMut(&mut Value, &str)) {
+    match parts {
+        [] => {}
+        [last] => act(value, last),
+        [first, rest @ ..] => match value {
+            Value::Object(map) if first == "*" => map.values_mut().for_each(|v| each_parent(v, rest, act)),
+            Value::Array(items) if first == "*" => items.iter_mut().for_each(|v| each_parent(v, rest, act)),
+            Value::Object(map) => {
+                if let Some(child) = map.get_mut(first) {
+                    each_parent(child, rest, act);
+                }
+            }
+            Value::Array(items) => {
+                if let Some(child) = first.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
+                    each_parent(child, rest, act);
+                }
+            }
+            _ => {}
+        },
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = if self.path.is_empty() {
+            "(the whole body)"
+        } else {
+            &self.path
+        };
+        write!(f, "{path}: {} | {}", Side(&self.left), Side(&self.right))
+    }
+}
+
+/// A value on one line, shortened.
+struct Side<'a>(&'a Option<Value>);
+
+impl fmt::Display for Side<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const WIDEST: usize = 400;
+        let Some(value) = self.0 else {
+            return f.write_str("(absent)");
+        };
+        let text = value.to_string();
+        match text.char_indices().nth(WIDEST) {
+            None => f.write_str(&text),
+            Some((end, _)) => write!(f, "{}… ({} bytes)", &text[..end], text.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_difference_has_its_path() {
+        let left = json!({"a": 1, "b": [1, {"c": "x"}], "d": null, "same": {"deep": [1]}});
+        let right = json!({"a": 1.0, "b": [1, {"c": "y"}, 3], "e": 0, "same": {"deep": [1]}});
+        let shown: Vec<String> = differences(&left, &right)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ".a: 1 | 1.0",
+                ".b[1].c: \"x\" | \"y\"",
+                ".b[2]: (absent) | 3",
+                ".d: null | (absent)",
+                ".e: (absent) | 0"
+            ]
+        );
+        assert_eq!(differences(&left, &left), []);
+        assert_eq!(
+            differences(&json!("a"), &json!(["a"]))[0].to_string(),
+            "(the whole body): \"a\" | [\"a\"]"
+        );
+    }
+
+    #[test]
+    fn what_a_step_does_not_compare() {
+        let mut value = json!({"a": [{"x": 1, "y": 2}, {"x": 3}], "b/c": 1});
+        forget(&mut value, "/a/*/x");
+        forget(&mut value, "/b~1c");
+        forget(&mut value, "/not/there");
+        assert_eq!(value, json!({"a": [{"y": 2}, {}]}));
+
+        let mut value = json!({"causes": ["b", "a"], "l": [{"n": "x"}, {"n": "y"}]});
+        sort(&mut value, "/causes");
+        restrict(
+            &mut value,
+            &Keep {
+                list: "/l".into(),
+                by: "/n".into(),
+                values: vec!["y".into()],
+            },
+        );
+        assert_eq!(value, json!({"causes": ["a", "b"], "l": [{"n": "y"}]}));
+    }
+}

@@ -1,0 +1,223 @@
+//! Scripts of exchanges, as they are written in YAML.
+//!
+//! ```yaml
+//! about: What a reader should know.
+//! include: [widgets]              # steps of fixtures/widgets.yaml come first
+//! let: {cms: /api/v1/namespaces/<ns>/configmaps}
+//! steps:
+//! - do: POST <cms> -> 201         # the status that both servers must answer
+//!   body: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+//!   capture: {rv: /metadata/resourceVersion}
+//! - do: GET <cms> -> 200
+//!   query: {labelSelector: "a in (x, y)", resourceVersion: <rv>}
+//!   accept: table
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A list of steps that runs in one fresh namespace.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// What it is called: its file's name, or its seed.
+    #[serde(skip)]
+    pub name: String,
+    /// What it is about.
+    #[serde(default)]
+    pub about: String,
+    /// Fixtures whose steps come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Whether `metadata.managedFields` are compared too; else they are left out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub managed_fields: bool,
+    /// Names for texts that occur often.
+    #[serde(default, rename = "let", skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<String, String>,
+    /// The requests.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// Paths of what lives outside the namespace, deleted afterwards; the answers are not compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cleanup: Vec<String>,
+}
+
+/// One request, and what is done with its answers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// `METHOD path` or `METHOD path -> status`.
+    #[serde(rename = "do")]
+    pub request: String,
+    /// Query parameters, which are escaped.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub query: BTreeMap<String, String>,
+    /// The body: a text goes out as it is, anything else as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
+    /// Sends the body as a patch of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<PatchType>,
+    /// `table`, `metadata`, `metadatalist`, `discovery`, or a whole `Accept` value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<String>,
+    /// Further headers; they replace the ones above.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Somebody else to impersonate, or `anonymous`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Values (JSON pointers) of the answer that later steps use, on each side its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub capture: BTreeMap<String, String>,
+    /// The same, for values that may be missing: then the name keeps what it had.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub try_capture: BTreeMap<String, String>,
+    /// Asks again until the status is the expected one and the body contains this text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Restricts a list of the answer to some of its entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<Keep>,
+    /// Places of the answer (JSON pointers, `*` for any) that are not compared, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ignore: BTreeMap<String, String>,
+    /// Lists of the answer (JSON pointers, `*` for any) whose order has no meaning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unordered: Vec<String>,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Body {
+    /// Sent byte by byte.
+    Raw(String),
+    /// Sent as JSON.
+    Json(Value),
+}
+
+/// The kinds of patches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PatchType {
+    /// RFC 6902.
+    Json,
+    /// RFC 7396.
+    Merge,
+    /// By the schema's merge keys.
+    Strategic,
+    /// Server-side apply.
+    Apply,
+}
+
+impl PatchType {
+    /// Its media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            PatchType::Json => "application/json-patch+json",
+            PatchType::Merge => "application/merge-patch+json",
+            PatchType::Strategic => "application/strategic-merge-patch+json",
+            PatchType::Apply => "application/apply-patch+yaml",
+        }
+    }
+}
+
+/// Restricts the list at `list` to the entries whose `by` is one of `values`. What the other entries are is not compared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keep {
+    /// A JSON pointer to the list.
+    pub list: String,
+    /// A JSON pointer within an entry.
+    pub by: String,
+    /// The entries to keep.
+    pub values: Vec<String>,
+}
+
+/// A script that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {what}")]
+pub struct ScriptError {
+    file: String,
+    what: String,
+}
+
+impl Script {
+    /// Reads one script; `fixtures` is where its includes are.
+    pub fn load(file: &Path, fixtures: &Path) -> Result<Script, ScriptError> {
+        let name = file
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let mut script = Script { name, ..parse(file)? };
+        let own = std::mem::take(&mut script.steps);
+        for include in script.include.clone() {
+            let fixture = parse(&fixtures.join(format!("{include}.yaml")))?;
+            script.steps.extend(fixture.steps);
+            script.cleanup.extend(fixture.cleanup);
+            for (name, text) in fixture.names {
+                script.names.entry(name).or_insert(text);
+            }
+        }
+        script.steps.extend(own);
+        for step in &script.steps {
+            step.parts().map_err(|what| error(file, what))?;
+        }
+        Ok(script)
+    }
+}
+
+impl Step {
+    /// Method, path and expected status.
+    pub(crate) fn parts(&self) -> Result<(&str, &str, Option<u16>), String> {
+        let (request, status) = match self.request.split_once(" -> ") {
+            None => (self.request.as_str(), None),
+            Some((request, status)) => {
+                let status = status.trim().parse();
+                (
+                    request,
+                    Some(status.map_err(|_| format!("{}: not a status", self.request))?),
+                )
+            }
+        };
+        match request.trim().split_once(' ') {
+            Some((method, path)) if method.chars().all(|c| c.is_ascii_uppercase()) => {
+                Ok((method, path.trim(), status))
+            }
+            _ => Err(format!("{:?} is not METHOD path [-> status]", self.request)),
+        }
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn error(file: &Path, what: impl std::fmt::Display) -> ScriptError {
+    ScriptError {
+        file: file.display().to_string(),
+        what: what.to_string(),
+    }
+}
+
+fn parse(file: &Path) -> Result<Script, ScriptError> {
+    let text = std::fs::read_to_string(file).map_err(|e| error(file, e))?;
+    serde_saphyr::from_str(&text).map_err(|e| error(file, e))
+}
+
+/// Every script of a directory, by name; fixtures are in `fixtures` beside it.
+pub fn load_scripts(dir: &Path) -> Result<Vec<Script>, ScriptError> {
+    let fixtures = dir.parent().unwrap_or(dir).join("fixtures");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir)
+        .map_err(|e| error(dir, e))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .collect();
+    files.sort();
+    files.iter().map(|file| Script::load(file, &fixtures)).collect()
+}
