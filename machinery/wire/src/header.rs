@@ -5,7 +5,8 @@ use machinery_value::Value;
 use crate::WireError;
 
 /// The struct that Go's reader decodes a header into; it shows in the error for a document that is no object.
-const HEADER_TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+const HEADER_TYPE: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// What a document says it is; empty where it says nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,8 @@ pub struct Header {
 /// # Errors
 /// In the server's words: the document is no object, a name is no string, or the version has two slashes.
 pub fn interpret(document: &Value) -> Result<Header, WireError> {
-    let fail = |text: String| WireError::Decode(format!("couldn't get version/kind; json parse error: {text}"));
+    let fail =
+        |text: String| WireError::Decode(format!("couldn't get version/kind; json parse error: {text}"));
     let mut api_version = "";
     let mut kind = "";
     match document {
@@ -51,20 +53,26 @@ pub fn interpret(document: &Value) -> Result<Header, WireError> {
         }
         other => {
             let what = crate::json::describe(other);
-            return Err(fail(format!("json: cannot unmarshal {what} into Go value of type {HEADER_TYPE}")));
+            return Err(fail(format!(
+                "json: cannot unmarshal {what} into Go value of type {HEADER_TYPE}"
+            )));
         }
     }
     let (group, version) = split(api_version)?;
-    Ok(Header { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() })
+    Ok(Header {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+    })
 }
 
 /// The group and version of an `apiVersion`.
 pub(crate) fn split(api_version: &str) -> Result<(&str, &str), WireError> {
     match api_version.split_once('/') {
         None => Ok(("", api_version)),
-        Some((_, rest)) if rest.contains('/') => {
-            Err(WireError::Decode(format!("unexpected GroupVersion string: {api_version}")))
-        }
+        Some((_, rest)) if rest.contains('/') => Err(WireError::Decode(format!(
+            "unexpected GroupVersion string: {api_version}"
+        ))),
         Some(parts) => Ok(parts),
     }
 }

@@ -12,11 +12,12 @@ use machinery_value::{Map, Number, Value};
 
 pub(crate) use self::fault::describe;
 use self::fault::{Fault, TypeFault};
+use crate::time::Layout;
 use crate::types::{Field, Kind, Type, TypeRef};
 use crate::{MAX_VALUES, WireError, base64};
 
-/// How deep a document may be nested within typed fields.
-const MAX_DEPTH: usize = 256;
+/// How deep objects and lists may be nested within typed fields: as deep as a document can be when it is read.
+const MAX_DEPTH: usize = 128;
 /// How many unknown fields are reported, as on the server.
 const MAX_UNKNOWN: usize = 100;
 
@@ -35,9 +36,16 @@ pub struct Normalized {
 /// # Errors
 /// In the words of Go's decoder when a value does not fit its type; or when the value is too deep or too large.
 pub fn decode(ty: TypeRef, value: Value) -> Result<Normalized, WireError> {
-    let mut decoder = Decoder { strict: true, left: MAX_VALUES, ..Decoder::default() };
+    let mut decoder = Decoder {
+        strict: true,
+        left: MAX_VALUES,
+        ..Decoder::default()
+    };
     match decoder.run(ty, value) {
-        Ok(value) => Ok(Normalized { value, unknown: decoder.unknown }),
+        Ok(value) => Ok(Normalized {
+            value,
+            unknown: decoder.unknown,
+        }),
         Err(Fault::Limit(error)) => Err(error),
         Err(fault) => Err(WireError::Decode(fault.to_string())),
     }
@@ -49,8 +57,12 @@ pub fn decode(ty: TypeRef, value: Value) -> Result<Normalized, WireError> {
 pub fn strict_error(unknown: &[String], duplicate: &[String]) -> Option<String> {
     let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
     let duplicate = duplicate.iter().map(|path| format!("duplicate field {path:?}"));
-    let all: Vec<String> = duplicate.chain(unknown).collect();
-    if all.is_empty() { None } else { Some(format!("strict decoding error: {}", all.join(", "))) }
+    let all: Vec<String> = unknown.chain(duplicate).collect();
+    if all.is_empty() {
+        None
+    } else {
+        Some(format!("strict decoding error: {}", all.join(", ")))
+    }
 }
 
 /// The state of one decoding.
@@ -76,7 +88,7 @@ impl Decoder {
     fn run(&mut self, ty: TypeRef, value: Value) -> Result<Value, Fault> {
         let value = self.value(ty, value)?;
         if let Some(fault) = self.saved.take() {
-            return Err(Fault::Type(fault));
+            return Err(Fault::Type(Box::new(fault)));
         }
         match self.saved_text.take() {
             Some(text) => Err(Fault::Text(text)),
@@ -84,41 +96,46 @@ impl Decoder {
         }
     }
 
+    /// Containers are told from scalars here, in a frame of its own, because this is what recursion goes through.
     fn value(&mut self, ty: TypeRef, value: Value) -> Result<Value, Fault> {
-        let ty = ty.get();
+        let mut ty = ty.get();
         self.count()?;
-        if value.is_null() && ty.kind != Kind::SchemaOrBool {
-            return self.zero(ty);
+        while ty.kind == Kind::Pointer && !value.is_null() {
+            ty = ty.elem().get();
         }
         match (ty.kind, value) {
-            (Kind::Pointer, value) => self.value(ty.elem(), value),
+            (Kind::Slice | Kind::SliceMessage, Value::Array(items)) => self.array(ty, items),
+            (Kind::Map, Value::Object(entries)) => self.map(ty, entries),
+            (Kind::Struct, Value::Object(fields)) => self.object(ty, fields),
+            (Kind::SchemaOrArray | Kind::SchemaOrBool | Kind::SchemaOrStrings, value) => {
+                self.choice(ty, value)
+            }
+            (_, value) => self.scalar(ty, value),
+        }
+    }
+
+    fn scalar(&mut self, ty: &'static Type, value: Value) -> Result<Value, Fault> {
+        match (ty.kind, value) {
+            (_, Value::Null) => self.zero(ty),
             (Kind::Bool, value @ Value::Bool(_)) | (Kind::String, value @ Value::String(_)) => Ok(value),
-            (Kind::Int32, Value::Number(number)) => Ok(self.integer(number, i32::MIN.into(), i32::MAX.into(), ty)),
+            (Kind::Int32, Value::Number(number)) => {
+                Ok(self.integer(number, i32::MIN.into(), i32::MAX.into(), ty))
+            }
             (Kind::Int64, Value::Number(number)) => Ok(self.integer(number, i64::MIN, i64::MAX, ty)),
             (Kind::Float64, Value::Number(number)) => Ok(Value::Number(float(&number))),
             (Kind::Bytes, Value::String(text)) => Ok(self.bytes(&text)),
             (Kind::Bytes, Value::Array(items)) => Ok(self.byte_array(items)),
-            (Kind::Slice | Kind::SliceMessage, Value::Array(items)) => self.nest(|d| d.array(ty, items)),
-            (Kind::Map, Value::Object(entries)) => self.nest(|d| d.map(ty, entries)),
-            (Kind::Struct, Value::Object(fields)) => self.nest(|d| d.object(ty, fields)),
-            (
-                Kind::Bool
-                | Kind::String
-                | Kind::Int32
-                | Kind::Int64
-                | Kind::Float64
-                | Kind::Bytes
-                | Kind::Slice
-                | Kind::SliceMessage
-                | Kind::Map
-                | Kind::Struct,
-                value,
-            ) => Ok(self.mismatch(describe(&value).to_owned(), ty.name)),
-            (_, value) => self.nest(|d| d.special(ty, value)),
+            (Kind::Time, value) => self.time(Layout::Seconds, &value),
+            (Kind::MicroTime, value) => self.time(Layout::Micros, &value),
+            (Kind::Quantity, value) => special::quantity(&value),
+            (Kind::IntOrString, value) => self.int_or_string(value),
+            (Kind::Raw, value) => Ok(value),
+            (_, value) => Ok(self.mismatch(describe(&value).to_owned(), ty.name)),
         }
     }
 
     fn object(&mut self, ty: &'static Type, fields: Map<String, Value>) -> Result<Value, Fault> {
+        self.deeper()?;
         let known = ty.fields();
         let mut out = Map::new();
         let outer = (self.structure, self.stack.len(), self.path.len());
@@ -147,10 +164,12 @@ impl Decoder {
                 out.insert(field.name.to_owned(), zero);
             }
         }
+        self.depth -= 1;
         Ok(Value::Object(out))
     }
 
     fn array(&mut self, ty: &'static Type, items: Vec<Value>) -> Result<Value, Fault> {
+        self.deeper()?;
         let start = self.path.len();
         let mut out = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
@@ -160,10 +179,12 @@ impl Decoder {
             out.push(self.value(ty.elem(), item)?);
             self.path.truncate(start);
         }
+        self.depth -= 1;
         Ok(Value::Array(out))
     }
 
     fn map(&mut self, ty: &'static Type, entries: Map<String, Value>) -> Result<Value, Fault> {
+        self.deeper()?;
         let start = self.path.len();
         let mut out = Map::new();
         for (key, value) in entries {
@@ -172,6 +193,7 @@ impl Decoder {
             self.path.truncate(start);
             out.insert(key, value);
         }
+        self.depth -= 1;
         Ok(Value::Object(out))
     }
 
@@ -280,18 +302,20 @@ impl Decoder {
         }
     }
 
-    fn nest(&mut self, inner: impl FnOnce(&mut Self) -> Result<Value, Fault>) -> Result<Value, Fault> {
+    /// Goes one container deeper; the caller comes back up by itself.
+    fn deeper(&mut self) -> Result<(), Fault> {
         if self.depth >= MAX_DEPTH {
             return Err(Fault::Limit(WireError::TooDeep));
         }
         self.depth += 1;
-        let value = inner(self)?;
-        self.depth -= 1;
-        Ok(value)
+        Ok(())
     }
 
     fn count(&mut self) -> Result<(), Fault> {
-        self.left = self.left.checked_sub(1).ok_or(Fault::Limit(WireError::TooLarge(MAX_VALUES)))?;
+        self.left = self
+            .left
+            .checked_sub(1)
+            .ok_or(Fault::Limit(WireError::TooLarge(MAX_VALUES)))?;
         Ok(())
     }
 }
@@ -317,10 +341,27 @@ fn omitted(field: &Field, value: &Value) -> bool {
 
 /// A number as Go writes a `float64`: whole numbers without a fraction.
 fn float(number: &Number) -> Number {
-    let Some(value) = number.as_f64() else { return number.clone() };
+    let Some(value) = number.as_f64() else {
+        return number.clone();
+    };
     let negative_zero = value == 0.0 && value.is_sign_negative();
     if value.fract() == 0.0 && value.abs() < 9e18 && !negative_zero {
         return Number::from(value as i64);
     }
     Number::from_f64(value).unwrap_or_else(|| number.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strict_errors_are_one_text() {
+        let text = strict_error(&["bogus".to_owned()], &["data.a".to_owned()]);
+        assert_eq!(
+            text.as_deref(),
+            Some(r#"strict decoding error: unknown field "bogus", duplicate field "data.a""#)
+        );
+        assert_eq!(strict_error(&[], &[]), None);
+    }
 }

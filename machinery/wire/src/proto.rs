@@ -47,7 +47,11 @@ pub struct Envelope<'a> {
 /// # Errors
 /// When the bytes are no such message, the kind is not in the table, or a value does not fit its type.
 pub fn decode_proto(body: &[u8]) -> Result<ProtoObject, WireError> {
-    let Envelope { api_version, kind, raw } = decode_envelope(body)?;
+    let Envelope {
+        api_version,
+        kind,
+        raw,
+    } = decode_envelope(body)?;
     let (group, version) = header::split(&api_version)?;
     let Some(ty) = lookup(group, version, &kind) else {
         return Err(WireError::NotRegistered { api_version, kind });
@@ -60,7 +64,11 @@ pub fn decode_proto(body: &[u8]) -> Result<ProtoObject, WireError> {
             }
         }
     }
-    Ok(ProtoObject { api_version, kind, value })
+    Ok(ProtoObject {
+        api_version,
+        kind,
+        value,
+    })
 }
 
 /// Reads the envelope alone.
@@ -73,7 +81,9 @@ pub fn decode_envelope(body: &[u8]) -> Result<Envelope<'_>, WireError> {
         return fail("empty data");
     }
     let Some(data) = body.strip_prefix(PREFIX) else {
-        return fail("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
+        return fail(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
+        );
     };
     if data.is_empty() {
         return fail("empty body");
@@ -81,7 +91,11 @@ pub fn decode_envelope(body: &[u8]) -> Result<Envelope<'_>, WireError> {
     if body.len() > MAX_BODY {
         return fail("the protobuf message is too large");
     }
-    let mut envelope = Envelope { api_version: String::new(), kind: String::new(), raw: &[] };
+    let mut envelope = Envelope {
+        api_version: String::new(),
+        kind: String::new(),
+        raw: &[],
+    };
     let mut reader = Reader::new(data);
     while let Some((number, wire)) = reader.tag()? {
         match number {
@@ -123,5 +137,8 @@ fn text(bytes: &[u8]) -> String {
 
 /// The error for a field whose wire type is not the one its Go type has.
 fn wrong_wire(wire: Wire, field: &str) -> WireError {
-    WireError::Malformed(format!("proto: wrong wireType = {} for field {field}", wire.number()))
+    WireError::Malformed(format!(
+        "proto: wrong wireType = {} for field {field}",
+        wire.number()
+    ))
 }

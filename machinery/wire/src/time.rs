@@ -57,7 +57,12 @@ impl Instant {
 
 /// Reads a time, or gives the text of Go's error.
 pub(crate) fn parse(layout: Layout, text: &str) -> Result<Instant, String> {
-    Parser { layout, all: text, rest: text.as_bytes() }.run()
+    Parser {
+        layout,
+        all: text,
+        rest: text.as_bytes(),
+    }
+    .run()
 }
 
 struct Parser<'a> {
@@ -94,7 +99,8 @@ impl Parser<'_> {
         if day < 1 || day > days_in(month, year) {
             return Err(self.message(": day out of range"));
         }
-        let seconds = days_since_epoch(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
+        let seconds =
+            days_since_epoch(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
         Ok(Instant { seconds, nanos })
     }
 
@@ -173,12 +179,19 @@ impl Parser<'_> {
     }
 
     fn in_range(&self, holds: bool, what: &str) -> Result<(), String> {
-        if holds { Ok(()) } else { Err(self.message(&format!(": {what} out of range"))) }
+        if holds {
+            Ok(())
+        } else {
+            Err(self.message(&format!(": {what} out of range")))
+        }
     }
 
     fn cannot(&self, rest: &[u8], layout: &str) -> String {
         let (all, whole) = (quote(self.all.as_bytes()), self.layout.text());
-        format!("parsing time {all} as \"{whole}\": cannot parse {} as \"{layout}\"", quote(rest))
+        format!(
+            "parsing time {all} as \"{whole}\": cannot parse {} as \"{layout}\"",
+            quote(rest)
+        )
     }
 
     fn message(&self, message: &str) -> String {
@@ -197,7 +210,9 @@ fn two_digit_number(text: &[u8], fixed: bool) -> Option<(i64, &[u8])> {
 }
 
 fn fraction(digits: &[u8]) -> u32 {
-    (0..9).fold(0, |n, at| n * 10 + digits.get(at).map_or(0, |d| u32::from(d - b'0')))
+    (0..9).fold(0, |n, at| {
+        n * 10 + digits.get(at).map_or(0, |d| u32::from(d - b'0'))
+    })
 }
 
 /// Text in quotes as Go's time package does it: everything beyond printable ASCII byte by byte in hex.

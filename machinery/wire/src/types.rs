@@ -25,15 +25,26 @@ pub struct TypeRef(u32);
 pub fn lookup(group: &str, version: &str, kind: &str) -> Option<TypeRef> {
     let table = table();
     let find = |group, version| {
-        let found = table.kinds.binary_search_by(|k| (k.0, k.1, k.2).cmp(&(group, version, kind)));
+        let found = table
+            .kinds
+            .binary_search_by(|k| (k.0, k.1, k.2).cmp(&(group, version, kind)));
         found.ok().map(|at| TypeRef(table.kinds[at].3))
     };
-    find(group, version).or_else(|| if table.shared.contains(&kind) { find("meta.k8s.io", "v1") } else { None })
+    find(group, version).or_else(|| {
+        if table.shared.contains(&kind) {
+            find("meta.k8s.io", "v1")
+        } else {
+            None
+        }
+    })
 }
 
 /// Every kind of the table as group, version, kind and type, in that order.
 pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str, &'static str, TypeRef)> {
-    table().kinds.iter().map(|&(group, version, kind, ty)| (group, version, kind, TypeRef(ty)))
+    table()
+        .kinds
+        .iter()
+        .map(|&(group, version, kind, ty)| (group, version, kind, TypeRef(ty)))
 }
 
 impl TypeRef {
@@ -102,7 +113,10 @@ impl Kind {
     /// Whether Go's `omitempty` can leave out a value of this kind; it never does for structs.
     fn has_empty(self) -> bool {
         use Kind::*;
-        matches!(self, Bool | String | Int32 | Int64 | Float64 | Bytes | Pointer | Slice | SliceMessage | Map)
+        matches!(
+            self,
+            Bool | String | Int32 | Int64 | Float64 | Bytes | Pointer | Slice | SliceMessage | Map
+        )
     }
 }
 
@@ -199,11 +213,23 @@ fn load(text: &'static str) -> Option<Table> {
         let start = table.declared.len() as u32;
         for (name, ty, flags, number) in fields {
             let inline = flags & INLINE != 0;
-            table.declared.push(Declared { name, ty: within(ty, count)?, number, inline, flags });
+            table.declared.push(Declared {
+                name,
+                ty: within(ty, count)?,
+                number,
+                inline,
+                flags,
+            });
         }
         let declared = start..table.declared.len() as u32;
         let kind = Kind::parse(letter)?;
-        table.types.push(Type { kind, name, elem: within(elem, count)?.0, declared, flat: 0..0 });
+        table.types.push(Type {
+            kind,
+            name,
+            elem: within(elem, count)?.0,
+            declared,
+            flat: 0..0,
+        });
     }
     for at in 0..table.types.len() {
         if table.types[at].kind == Kind::Struct {
@@ -225,7 +251,11 @@ fn flatten(types: &[Type], declared: &[Declared], at: usize, via: &str, out: &mu
         let field = &declared[index as usize];
         let target = field.ty.0 as usize;
         if field.inline {
-            let via = if via.is_empty() { field.name.to_owned() } else { format!("{via}.{}", field.name) };
+            let via = if via.is_empty() {
+                field.name.to_owned()
+            } else {
+                format!("{via}.{}", field.name)
+            };
             flatten(types, declared, target, &via, out);
             continue;
         }
@@ -235,7 +265,13 @@ fn flatten(types: &[Type], declared: &[Declared], at: usize, via: &str, out: &mu
             ty: field.ty,
             via: via.into(),
             omit_empty: has_empty && field.flags & OMIT_EMPTY != 0,
-            writes_zero: field.flags & if has_empty { OMIT_EMPTY | OMIT_ZERO } else { OMIT_ZERO } == 0,
+            writes_zero: field.flags
+                & if has_empty {
+                    OMIT_EMPTY | OMIT_ZERO
+                } else {
+                    OMIT_ZERO
+                }
+                == 0,
         });
     }
 }
@@ -254,7 +290,11 @@ mod tests {
         let bytes = table.types.capacity() * size_of::<Type>()
             + table.declared.capacity() * size_of::<Declared>()
             + table.flat.capacity() * size_of::<Field>();
-        println!("{} types, {} fields, {bytes} bytes, {took:?}", table.types.len(), table.flat.len());
+        println!(
+            "{} types, {} fields, {bytes} bytes, {took:?}",
+            table.types.len(),
+            table.flat.len()
+        );
         assert!(bytes < 512 * 1024, "{bytes} bytes");
         assert!(took.as_millis() < 500, "{took:?}");
     }
@@ -265,15 +305,29 @@ mod tests {
             ("apps", "v1", "Deployment", Some("v1.Deployment")),
             ("", "v1", "Pod", Some("v1.Pod")),
             ("policy", "v1", "Eviction", Some("v1.Eviction")),
-            ("autoscaling", "v2", "HorizontalPodAutoscaler", Some("v2.HorizontalPodAutoscaler")),
-            ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", Some("v1.CustomResourceDefinition")),
+            (
+                "autoscaling",
+                "v2",
+                "HorizontalPodAutoscaler",
+                Some("v2.HorizontalPodAutoscaler"),
+            ),
+            (
+                "apiextensions.k8s.io",
+                "v1",
+                "CustomResourceDefinition",
+                Some("v1.CustomResourceDefinition"),
+            ),
             ("apps", "v1", "DeleteOptions", Some("v1.DeleteOptions")),
             ("example.com", "v3", "DeleteOptions", Some("v1.DeleteOptions")),
             ("apps", "v1beta1", "Deployment", None),
             ("", "v1", "Deployment", None),
         ];
         for (group, version, kind, want) in cases {
-            assert_eq!(lookup(group, version, kind).map(TypeRef::go_name), want, "{group}/{version}/{kind}");
+            assert_eq!(
+                lookup(group, version, kind).map(TypeRef::go_name),
+                want,
+                "{group}/{version}/{kind}"
+            );
         }
     }
 
@@ -283,7 +337,12 @@ mod tests {
         assert!(table.kinds.is_sorted());
         for ty in &table.types {
             assert!(ty.fields().is_sorted_by(|a, b| a.name < b.name), "{}", ty.name);
-            let mut numbers: Vec<u32> = ty.declared().iter().map(|f| f.number).filter(|n| *n != 0).collect();
+            let mut numbers: Vec<u32> = ty
+                .declared()
+                .iter()
+                .map(|f| f.number)
+                .filter(|n| *n != 0)
+                .collect();
             let count = numbers.len();
             numbers.sort_unstable();
             numbers.dedup();

@@ -28,7 +28,9 @@ fn type_of(kind: &str) -> TypeRef {
     let mut parts = kind.rsplitn(3, '/');
     let mut next = || parts.next().expect("group/version/kind");
     let (kind, version, group) = (next(), next(), next());
-    lookup(group, version, kind).unwrap_or_else(|| panic!("{group}/{version}/{kind} is in the table"))
+    let found = lookup(group, version, kind);
+    assert!(found.is_some(), "{group}/{version}/{kind} is not in the table");
+    found.expect("it was just asked")
 }
 
 /// What differs, as lines to read; empty if nothing does.
@@ -63,11 +65,19 @@ fn compare(line: &Outcome) -> Option<String> {
 }
 
 fn check(lines: &str, at_least: usize) {
-    let lines: Vec<Outcome> =
-        lines.lines().map(|line| serde_json::from_str(line).expect("a line of the file")).collect();
+    let lines: Vec<Outcome> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of the file"))
+        .collect();
     assert!(lines.len() >= at_least, "{} cases", lines.len());
     let wrong: Vec<String> = lines.iter().filter_map(compare).collect();
-    assert!(wrong.is_empty(), "{} of {} differ\n{}", wrong.len(), lines.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} differ\n{}",
+        wrong.len(),
+        lines.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -82,11 +92,15 @@ fn wrong_types_are_refused_in_gos_words() {
 
 fn pairs() -> Vec<Pair> {
     let lines = include_str!("../testdata/proto.jsonl").lines();
-    lines.map(|line| serde_json::from_str(line).expect("a line of the file")).collect()
+    lines
+        .map(|line| serde_json::from_str(line).expect("a line of the file"))
+        .collect()
 }
 
 fn bytes(pair: &Pair) -> Vec<u8> {
-    base64::engine::general_purpose::STANDARD.decode(&pair.proto).expect("base64")
+    base64::engine::general_purpose::STANDARD
+        .decode(&pair.proto)
+        .expect("base64")
 }
 
 #[test]
@@ -101,17 +115,27 @@ fn protobuf_becomes_the_json_of_the_same_object() {
                 assert_eq!(object.kind, kind);
                 assert_eq!(object.api_version, version.trim_start_matches('/'));
             }
-            Ok(object) => wrong.push(format!("{}\n  got  {}\n  want {}", pair.kind, object.value, pair.json)),
+            Ok(object) => wrong.push(format!(
+                "{}\n  got  {}\n  want {}",
+                pair.kind, object.value, pair.json
+            )),
             Err(error) => wrong.push(format!("{}\n  got  {error}\n  want {}", pair.kind, pair.json)),
         }
     }
-    assert!(wrong.is_empty(), "{} of {} differ\n{}", wrong.len(), pairs.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} differ\n{}",
+        wrong.len(),
+        pairs.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn what_go_wrote_stays_as_it_is_unless_go_says_otherwise() {
     for pair in pairs() {
-        let done = decode(type_of(&pair.kind), pair.json.clone()).unwrap_or_else(|e| panic!("{}: {e}", pair.kind));
+        let done =
+            decode(type_of(&pair.kind), pair.json.clone()).unwrap_or_else(|e| panic!("{}: {e}", pair.kind));
         assert_eq!(done.value, pair.again.unwrap_or(pair.json), "{}", pair.kind);
         assert_eq!(done.unknown, Vec::<String>::new(), "{}", pair.kind);
     }

@@ -39,6 +39,12 @@ fn nested(depth: usize, wrap: impl Fn(Value) -> Value) -> Value {
     (0..depth).fold(json!({}), |inner, _| wrap(inner))
 }
 
+/// Half of what a thread has by default, and in a build without optimisation.
+fn on_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new().stack_size(1024 * 1024).spawn(work);
+    thread.expect("a thread").join().expect("no panic")
+}
+
 #[test]
 fn deep_documents_are_refused_before_the_stack_ends() {
     let place = |schema: Value| json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
@@ -49,19 +55,33 @@ fn deep_documents_are_refused_before_the_stack_ends() {
         |inner| json!({"additionalProperties": inner}),
     ];
     for wrap in wraps {
-        assert!(decode(crd(), place(nested(60, wrap))).is_ok());
-        assert_eq!(decode(crd(), place(nested(1000, wrap))), Err(WireError::TooDeep));
+        let (fits, deep) = (place(nested(60, wrap)), place(nested(200, wrap)));
+        let (fits, deep) = on_small_stack(move || (decode(crd(), fits), decode(crd(), deep)));
+        assert!(fits.is_ok());
+        assert_eq!(deep, Err(WireError::TooDeep));
     }
 }
 
 #[test]
 fn deep_messages_are_refused_before_the_stack_ends() {
-    // JSONSchemaProps.not is field 24 of itself.
+    // JSONSchemaProps.not is field 28, and properties, a map, field 29.
     let place = |schema: &[u8]| field(2, &field(7, &field(4, &field(1, schema))));
-    let deep = |depth| (0..depth).fold(Vec::new(), |inner, _| field(24, &inner));
-    let value = decode_message(crd(), &place(&deep(3))).expect("shallow enough");
-    assert_eq!(value["spec"]["versions"][0]["schema"]["openAPIV3Schema"], json!({"not": {"not": {"not": {}}}}));
-    assert_eq!(decode_message(crd(), &place(&deep(5000))), Err(WireError::TooDeep));
+    let not = |depth| (0..depth).fold(Vec::new(), |inner, _| field(28, &inner));
+    let properties = |depth| (0..depth).fold(Vec::new(), |inner, _| field(29, &field(2, &inner)));
+    let value = decode_message(crd(), &place(&not(3))).expect("shallow enough");
+    assert_eq!(
+        value["spec"]["versions"][0]["schema"]["openAPIV3Schema"],
+        json!({"not": {"not": {"not": {}}}})
+    );
+    for (fits, deep) in [
+        (place(&not(60)), place(&not(5000))),
+        (place(&properties(60)), place(&properties(5000))),
+    ] {
+        let (fits, deep) =
+            on_small_stack(move || (decode_message(crd(), &fits), decode_message(crd(), &deep)));
+        assert!(fits.is_ok(), "{fits:?}");
+        assert_eq!(deep, Err(WireError::TooDeep));
+    }
 }
 
 #[test]
@@ -71,21 +91,31 @@ fn swarms_of_empty_elements_are_refused() {
     assert!(matches!(outcome, Err(WireError::TooLarge(_))));
     // PodSpec.containers is field 2, and an empty element two bytes.
     let spec = [0x12, 0x00].repeat(1_000_000);
-    assert!(matches!(decode_message(pod(), &field(2, &spec)), Err(WireError::TooLarge(_))));
+    assert!(matches!(
+        decode_message(pod(), &field(2, &spec)),
+        Err(WireError::TooLarge(_))
+    ));
 }
 
 #[test]
 fn bodies_are_refused_with_the_servers_words() {
     let cases: [(&[u8], &str); 6] = [
         (b"", "empty data"),
-        (b"{}", "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"),
+        (
+            b"{}",
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
+        ),
         (b"k8s\0", "empty body"),
         (b"k8s\0\x0a\x05a", "unexpected EOF"),
         (b"k8s\0\x08\x05", "proto: wrong wireType = 0 for field TypeMeta"),
         (b"k8s\0\x0c", "proto: wiretype end group for non-group"),
     ];
     for (body, want) in cases {
-        assert_eq!(decode_proto(body).map_err(|e| e.to_string()), Err(want.to_owned()), "{body:?}");
+        assert_eq!(
+            decode_proto(body).map_err(|e| e.to_string()),
+            Err(want.to_owned()),
+            "{body:?}"
+        );
     }
     assert_eq!(
         decode_proto(&body("v1", "Nothing", b"")).map_err(|e| e.to_string()),
@@ -96,14 +126,22 @@ fn bodies_are_refused_with_the_servers_words() {
 #[test]
 fn fields_merge_and_unknown_numbers_are_skipped() {
     // metadata twice, first the name and then the namespace; field 900 is nobody's.
-    let raw = [field(1, &field(1, b"p")), field(900, b"?"), field(1, &field(3, b"n"))].concat();
+    let raw = [
+        field(1, &field(1, b"p")),
+        field(900, b"?"),
+        field(1, &field(3, b"n")),
+    ]
+    .concat();
     let object = decode_proto(&body("v1", "Pod", &raw)).expect("a pod");
     assert_eq!(object.value["metadata"], json!({"name": "p", "namespace": "n"}));
     // Packed and single numbers in PodSecurityContext.supplementalGroups, field 4.
     let mut groups = field(4, &[1, 2]);
     groups.extend([0x20, 0x03]);
     let value = decode_message(pod(), &field(2, &field(14, &groups))).expect("a pod");
-    assert_eq!(value["spec"]["securityContext"], json!({"supplementalGroups": [1, 2, 3]}));
+    assert_eq!(
+        value["spec"]["securityContext"],
+        json!({"supplementalGroups": [1, 2, 3]})
+    );
     // Bytes that are no text.
     let value = decode_message(pod(), &field(1, &field(1, b"a\xff\xfeb"))).expect("a pod");
     assert_eq!(value["metadata"]["name"], "a\u{fffd}\u{fffd}b");
@@ -121,16 +159,44 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
         }),
     ];
     leaf.prop_recursive(8, 64, 6, |inner| {
-        vec((1u32..30, inner), 0..6)
-            .prop_map(|fields| fields.iter().flat_map(|(number, bytes)| field(*number, bytes)).collect::<Vec<u8>>())
+        vec((1u32..30, inner), 0..6).prop_map(|fields| {
+            fields
+                .iter()
+                .flat_map(|(number, bytes)| field(*number, bytes))
+                .collect::<Vec<u8>>()
+        })
     })
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec![
-        "metadata", "spec", "status", "name", "labels", "containers", "template", "data", "items", "rules", "ports",
-        "replicas", "creationTimestamp", "resources", "limits", "selector", "schema", "versions", "kind", "bogus",
-        "openAPIV3Schema", "properties", "additionalProperties", "env", "managedFields", "fieldsV1", "targetPort",
+        "metadata",
+        "spec",
+        "status",
+        "name",
+        "labels",
+        "containers",
+        "template",
+        "data",
+        "items",
+        "rules",
+        "ports",
+        "replicas",
+        "creationTimestamp",
+        "resources",
+        "limits",
+        "selector",
+        "schema",
+        "versions",
+        "kind",
+        "bogus",
+        "openAPIV3Schema",
+        "properties",
+        "additionalProperties",
+        "env",
+        "managedFields",
+        "fieldsV1",
+        "targetPort",
     ]);
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -35,8 +35,41 @@ func filled(all []kinds.Kind) (out []runtime.Object) {
 		f.fill(reflect.ValueOf(object).Elem(), 0)
 		object.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
 		out = append(out, object)
+		f.demand(k.Type, map[reflect.Type]bool{})
 	}
 	return out
+}
+
+// demand fails if a field that the type can reach was never set.
+func (f *filler) demand(t reflect.Type, visited map[reflect.Type]bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || visited[t] || f.special(reflect.New(t).Elem()) {
+		return
+	}
+	visited[t] = true
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if !settable(field) {
+			continue
+		}
+		if f.seen[key(t, field)] == 0 {
+			check(fmt.Errorf("%v.%s is never set", t, field.Name))
+		}
+		f.demand(field.Type, visited)
+	}
+}
+
+func key(t reflect.Type, field reflect.StructField) string {
+	return t.PkgPath() + t.Name() + "." + field.Name
+}
+
+func settable(field reflect.StructField) bool {
+	if field.Tag.Get("protobuf") == "" && !field.Anonymous || field.Tag.Get("json") == "-" {
+		return false
+	}
+	return field.Type != reflect.TypeFor[metav1.TypeMeta]()
 }
 
 func (f *filler) fill(v reflect.Value, depth int) {
@@ -87,13 +120,10 @@ func (f *filler) fill(v reflect.Value, depth int) {
 func (f *filler) fields(v reflect.Value, depth int) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		if field.Tag.Get("protobuf") == "" && !field.Anonymous || field.Tag.Get("json") == "-" {
+		if !settable(field) {
 			continue
 		}
-		if field.Type == reflect.TypeFor[metav1.TypeMeta]() {
-			continue
-		}
-		key := v.Type().PkgPath() + v.Type().Name() + "." + field.Name
+		key := key(v.Type(), field)
 		if depth > maxDepth || f.seen[key] > 1 && f.chance.Intn(12) > 0 {
 			continue
 		}

@@ -10,7 +10,7 @@ use crate::WireError;
 #[derive(Debug)]
 pub(super) enum Fault {
     /// A value of a wrong type.
-    Type(TypeFault),
+    Type(Box<TypeFault>),
     /// The error of a type that parses itself.
     Text(String),
     /// A limit of ours.
@@ -38,7 +38,12 @@ pub(super) struct TypeFault {
 
 impl TypeFault {
     pub(super) fn new(value: String, target: &str) -> Self {
-        Self { value, target: target.to_owned(), structure: "", field: String::new() }
+        Self {
+            value,
+            target: target.to_owned(),
+            structure: "",
+            field: String::new(),
+        }
     }
 
     /// Puts the fault into the struct whose field was being decoded. A fault that comes from a decoding within
@@ -57,7 +62,12 @@ impl TypeFault {
 
 impl fmt::Display for TypeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { value, target, structure, field } = self;
+        let Self {
+            value,
+            target,
+            structure,
+            field,
+        } = self;
         write!(f, "json: cannot unmarshal {value} into Go ")?;
         if structure.is_empty() && field.is_empty() {
             write!(f, "value of type {target}")
@@ -83,7 +93,9 @@ pub(crate) fn describe(value: &Value) -> &'static str {
 /// number that fits no integer is written out.
 pub(super) fn literal(number: &Number) -> String {
     match number.as_f64() {
-        Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() >= 9e18 => format!("{value:.0}"),
+        Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() >= 9e18 => {
+            format!("{value:.0}")
+        }
         _ => number.to_string(),
     }
 }

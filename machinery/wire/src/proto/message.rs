@@ -7,8 +7,8 @@ use super::{text, wrong_wire};
 use crate::types::{Declared, Kind, Type, TypeRef};
 use crate::{MAX_VALUES, WireError, base64};
 
-/// How deep messages may be nested.
-const MAX_DEPTH: usize = 128;
+/// How deep messages may be nested. A schema that nests deeper by its properties is too deep as JSON already.
+const MAX_DEPTH: usize = 80;
 
 /// The state of one reading.
 pub(super) struct Message {
@@ -19,7 +19,10 @@ pub(super) struct Message {
 
 impl Default for Message {
     fn default() -> Self {
-        Self { depth: 0, left: MAX_VALUES }
+        Self {
+            depth: 0,
+            left: MAX_VALUES,
+        }
     }
 }
 
@@ -77,17 +80,17 @@ impl Message {
             Kind::Slice => {
                 let mut items = Vec::new();
                 self.items(ty.elem().get(), field.name, wire, reader, &mut items)?;
-                match out.entry(field.name).or_insert_with(|| Value::Array(Vec::new())) {
-                    Value::Array(all) => all.append(&mut items),
-                    _ => {}
+                if let Value::Array(all) = out.entry(field.name).or_insert_with(|| Value::Array(Vec::new())) {
+                    all.append(&mut items);
                 }
                 Ok(())
             }
             Kind::Map => {
                 let (key, value) = self.entry(ty.elem().get(), reader.bytes(wire, field.name)?)?;
-                match out.entry(field.name).or_insert_with(|| Value::Object(Map::new())) {
-                    Value::Object(entries) => drop(entries.insert(key, value)),
-                    _ => {}
+                if let Value::Object(entries) =
+                    out.entry(field.name).or_insert_with(|| Value::Object(Map::new()))
+                {
+                    entries.insert(key, value);
                 }
                 Ok(())
             }

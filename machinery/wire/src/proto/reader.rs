@@ -65,13 +65,16 @@ impl<'a> Reader<'a> {
         let tag = self.varint()?;
         // Go keeps 32 bits of the number and takes them as signed.
         let number = (tag >> 3) as u32;
-        let wire =
-            Wire::parse(tag).ok_or_else(|| WireError::Malformed(format!("proto: illegal wireType {}", tag & 7)))?;
+        let wire = Wire::parse(tag)
+            .ok_or_else(|| WireError::Malformed(format!("proto: illegal wireType {}", tag & 7)))?;
         if wire == Wire::EndGroup {
             return Err(malformed("proto: wiretype end group for non-group"));
         }
         if number == 0 || number > i32::MAX as u32 {
-            return Err(WireError::Malformed(format!("proto: illegal tag {} (wire type {tag})", number as i32)));
+            return Err(WireError::Malformed(format!(
+                "proto: illegal tag {} (wire type {tag})",
+                number as i32
+            )));
         }
         Ok(Some((number, wire)))
     }
@@ -159,7 +162,10 @@ mod tests {
         let cases: [(&[u8], Result<u64, &str>); 6] = [
             (&[0x00], Ok(0)),
             (&[0xac, 0x02], Ok(300)),
-            (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], Ok(u64::MAX)),
+            (
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+                Ok(u64::MAX),
+            ),
             (&[0x80; 11], Err("proto: integer overflow")),
             (&[0x80], Err("unexpected EOF")),
             (&[], Err("unexpected EOF")),
@@ -174,8 +180,8 @@ mod tests {
     fn unknown_fields_are_passed_over() {
         // A varint, eight bytes, a string, a group with a group and four bytes in it, then field 1.
         let bytes = [
-            0x50, 0x96, 0x01, 0x51, 1, 2, 3, 4, 5, 6, 7, 8, 0x52, 2, 9, 9, 0x53, 0x5b, 0x55, 1, 2, 3, 4, 0x5c, 0x54,
-            0x08, 0x07,
+            0x50, 0x96, 0x01, 0x51, 1, 2, 3, 4, 5, 6, 7, 8, 0x52, 2, 9, 9, 0x53, 0x5b, 0x55, 1, 2, 3, 4,
+            0x5c, 0x54, 0x08, 0x07,
         ];
         let mut reader = Reader::new(&bytes);
         let mut seen = None;

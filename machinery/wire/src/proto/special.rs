@@ -47,24 +47,36 @@ fn choose(kind: Kind, mut fields: Map<String, Value>) -> Result<Value, WireError
             1 => take("StrVal").unwrap_or_else(|| Value::from("")),
             _ => return Err(WireError::Malformed("impossible IntOrString.Type".to_owned())),
         },
-        Kind::SchemaOrBool => take("Schema").or_else(|| take("Allows")).unwrap_or(Value::Bool(false)),
+        Kind::SchemaOrBool => take("Schema")
+            .or_else(|| take("Allows"))
+            .unwrap_or(Value::Bool(false)),
         // An empty list stands for neither, where null would take away the pointer to it.
-        Kind::SchemaOrArray => take("JSONSchemas").or_else(|| take("Schema")).unwrap_or(Value::Array(Vec::new())),
-        Kind::SchemaOrStrings => take("Property").or_else(|| take("Schema")).unwrap_or(Value::Array(Vec::new())),
+        Kind::SchemaOrArray => take("JSONSchemas")
+            .or_else(|| take("Schema"))
+            .unwrap_or(Value::Array(Vec::new())),
+        Kind::SchemaOrStrings => take("Property")
+            .or_else(|| take("Schema"))
+            .unwrap_or(Value::Array(Vec::new())),
         _ => Value::Null,
     })
 }
 
 /// A timestamp. An empty one is Go's zero time, which as text stays apart from no time at all.
 fn time(bytes: &[u8], layout: Layout) -> Result<Value, WireError> {
-    let mut instant = Instant { seconds: if bytes.is_empty() { ZERO_SECONDS } else { 0 }, nanos: 0 };
+    let mut instant = Instant {
+        seconds: if bytes.is_empty() { ZERO_SECONDS } else { 0 },
+        nanos: 0,
+    };
     let mut reader = Reader::new(bytes);
     while let Some((number, wire)) = reader.tag()? {
         match number {
             1 => instant.seconds = reader.integer(wire, "Seconds")? as i64,
             2 => {
                 let nanos = reader.integer(wire, "Nanos")? as u32 as i32;
-                instant.nanos = u32::try_from(nanos).ok().filter(|n| *n < 1_000_000_000).ok_or_else(out_of_range)?;
+                instant.nanos = u32::try_from(nanos)
+                    .ok()
+                    .filter(|n| *n < 1_000_000_000)
+                    .ok_or_else(out_of_range)?;
             }
             _ => reader.skip(wire)?,
         }
