@@ -1,0 +1,206 @@
+//! Definitions of custom resources: everything but their schemas.
+
+use machinery_value::field::FieldPath;
+use serde_json::Value;
+
+use super::report::Report;
+use super::rules;
+use crate::access::{items, text};
+
+/// A CustomResourceDefinition.
+pub(super) fn definition(object: &Value, report: &mut Report) {
+    let path = FieldPath::new("spec");
+    let spec = &object["spec"];
+    let group = text(&spec["group"]);
+    let at = path.child("group");
+    let messages = rules::dns_subdomain(group);
+    if group.is_empty() {
+        report.required(&at, "");
+    } else if !messages.is_empty() {
+        report.invalid(&at, &group.into(), messages.join(","));
+    } else if !group.contains('.') {
+        report.invalid(&at, &group.into(), "should be a domain with at least one dot");
+    }
+    report.choice(&path.child("scope"), &spec["scope"], &["Cluster", "Namespaced"]);
+    versions(spec, &path.child("versions"), report);
+    let names = &spec["names"];
+    for key in ["plural", "singular", "kind", "listKind"] {
+        if text(&names[key]).is_empty() {
+            report.required(&path.child("names").child(key), "");
+        }
+    }
+    self::names(names, &path.child("names"), report);
+    let strategy = &spec["conversion"]["strategy"];
+    report.choice(
+        &path.child("conversion").child("strategy"),
+        strategy,
+        &["None", "Webhook"],
+    );
+    let protected = group.ends_with(".k8s.io")
+        || group.ends_with(".kubernetes.io")
+        || matches!(group, "k8s.io" | "kubernetes.io");
+    let key = "api-approved.kubernetes.io";
+    if protected && text(&object["metadata"]["annotations"][key]).is_empty() {
+        let detail = "protected groups must have approval annotation \"api-approved.kubernetes.io\", \
+                      see https://github.com/kubernetes/enhancements/pull/1111";
+        report.required(&FieldPath::new("metadata").child("annotations").key(key), detail);
+    }
+}
+
+fn versions(spec: &Value, path: &FieldPath, report: &mut Report) {
+    let all = items(&spec["versions"]);
+    for (index, version) in all.iter().enumerate() {
+        if version["schema"]["openAPIV3Schema"].is_null() {
+            report.required(&path.index(index).child("schema").child("openAPIV3Schema"), "");
+        }
+    }
+    let mut names = std::collections::BTreeSet::new();
+    let mut unique = true;
+    for (index, version) in all.iter().enumerate() {
+        let name = text(&version["name"]);
+        unique &= names.insert(name);
+        let messages = rules::dns_1035_label(name);
+        if !messages.is_empty() {
+            report.invalid(&path.index(index).child("name"), &name.into(), messages.join(","));
+        }
+        columns(
+            version,
+            &path.index(index).child("additionalPrinterColumns"),
+            report,
+        );
+        scale(
+            &version["subresources"]["scale"],
+            &path.index(index).child("subresources").child("scale"),
+            report,
+        );
+    }
+    // The server shows all versions here; their internal form is not worth repeating.
+    if !unique {
+        report.invalid(path, &spec["versions"], "must contain unique version names");
+    }
+    if all
+        .iter()
+        .filter(|version| version["storage"] == Value::Bool(true))
+        .count()
+        != 1
+    {
+        report.invalid(
+            path,
+            &spec["versions"],
+            "must have exactly one version marked as storage version",
+        );
+    }
+}
+
+fn columns(version: &Value, path: &FieldPath, report: &mut Report) {
+    for (index, column) in items(&version["additionalPrinterColumns"]).iter().enumerate() {
+        let path = path.index(index);
+        for key in ["name", "type", "jsonPath"] {
+            if text(&column[key]).is_empty() {
+                report.required(&path.child(key), "");
+            }
+        }
+        if !text(&column["type"]).is_empty() {
+            let kinds = ["boolean", "date", "integer", "number", "string"];
+            report.optional_choice(&path.child("type"), &column["type"], &kinds);
+        }
+    }
+}
+
+fn scale(scale: &Value, path: &FieldPath, report: &mut Report) {
+    if scale.is_null() {
+        return;
+    }
+    for (key, root) in [("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")] {
+        let value = text(&scale[key]);
+        if value.is_empty() {
+            report.required(&path.child(key), "");
+        } else if !value.starts_with(root) {
+            let under = root.trim_end_matches('.');
+            report.invalid(
+                &path.child(key),
+                &value.into(),
+                format!("should be a json path under {under}"),
+            );
+        }
+    }
+}
+
+fn names(names: &Value, path: &FieldPath, report: &mut Report) {
+    for key in ["plural", "singular", "kind", "listKind"] {
+        let value = text(&names[key]);
+        let messages = rules::dns_1035_label(&value.to_lowercase());
+        let exact = rules::dns_1035_label(value);
+        let mixed = matches!(key, "kind" | "listKind");
+        let problems = if mixed { messages } else { exact };
+        if value.is_empty() || problems.is_empty() {
+            continue;
+        }
+        let lead = if mixed {
+            "may have mixed case, but should otherwise match: "
+        } else {
+            ""
+        };
+        report.invalid(
+            &path.child(key),
+            &value.into(),
+            format!("{lead}{}", problems.join(",")),
+        );
+    }
+    list(names, "shortNames", path, report);
+    let kind = text(&names["kind"]);
+    if !kind.is_empty() && kind == text(&names["listKind"]) {
+        report.invalid(
+            &path.child("listKind"),
+            &names["listKind"],
+            "kind and listKind may not be the same",
+        );
+    }
+    list(names, "categories", path, report);
+}
+
+fn list(names: &Value, key: &str, path: &FieldPath, report: &mut Report) {
+    for (index, name) in items(&names[key]).iter().enumerate() {
+        let messages = rules::dns_1035_label(text(name));
+        if !messages.is_empty() {
+            report.invalid(&path.child(key).index(index), name, messages.join(","));
+        }
+    }
+}
+
+/// A CustomResourceDefinition that changes.
+pub(super) fn definition_update(new: &Value, old: &Value, report: &mut Report) {
+    definition(new, report);
+    let path = FieldPath::new("spec");
+    let (now, before) = (&new["spec"], &old["spec"]);
+    let established = items(&old["status"]["conditions"])
+        .iter()
+        .any(|one| text(&one["type"]) == "Established" && text(&one["status"]) == "True");
+    let names = path.child("names");
+    if established {
+        report.immutable_text(&path.child("scope"), &now["scope"], &before["scope"]);
+        report.immutable_text(
+            &names.child("kind"),
+            &now["names"]["kind"],
+            &before["names"]["kind"],
+        );
+    }
+    report.immutable_text(&path.child("group"), &now["group"], &before["group"]);
+    report.immutable_text(
+        &names.child("plural"),
+        &now["names"]["plural"],
+        &before["names"]["plural"],
+    );
+    for (index, version) in items(&new["status"]["storedVersions"]).iter().enumerate() {
+        if items(&now["versions"]).iter().any(|one| one["name"] == *version) {
+            continue;
+        }
+        let name = text(version);
+        let at = FieldPath::new("status").child("storedVersions").index(index);
+        let detail = format!(
+            "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until \
+             a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+        );
+        report.invalid(&at, version, detail);
+    }
+}
