@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_anonymous_user_stays_unauthenticated() {
-        let got = impersonation([
+        let got = read(&[
             ("Impersonate-User", "system:anonymous"),
             ("Impersonate-Group", "g"),
         ]);

@@ -2,6 +2,9 @@
 //!
 //! Each function takes what the client sent and what was found out, and gives the whole object to answer with.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::Timestamp;
 use machinery_value::field::{FieldError, FieldPath};
 use machinery_value::{Map, Value};

@@ -9,6 +9,7 @@
 //! which only decides whether the token is ours to judge.
 
 mod accounts;
+mod claims;
 mod jwt;
 mod key;
 mod live;

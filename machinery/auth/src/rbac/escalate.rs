@@ -99,11 +99,12 @@ fn break_down(rule: &PolicyRule) -> Vec<PolicyRule> {
                 if rule.resource_names.is_empty() {
                     atoms.push(atom);
                 } else {
-                    let named = |name: &Box<str>| PolicyRule {
-                        resource_names: one(name),
-                        ..atom.clone()
-                    };
-                    atoms.extend(rule.resource_names.iter().map(named));
+                    for name in &rule.resource_names {
+                        atoms.push(PolicyRule {
+                            resource_names: one(name),
+                            ..atom.clone()
+                        });
+                    }
                 }
             }
         }
