@@ -16,18 +16,18 @@ use redb::{
 
 use crate::entry::{ByKey, Event, Kind, Record};
 use crate::error::{JournalFailure, OpenError};
-use crate::intake::RESERVE;
 use crate::store::FIRST_REVISION;
 
 mod backend;
 mod file;
 mod format;
+mod load;
 mod problem;
 #[cfg(test)]
 mod tests;
 
 use backend::{Guarded, Switch};
-use format::{Id, Summary};
+use format::{Id, RawRow, Summary};
 use problem::Problem;
 
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
@@ -44,7 +44,7 @@ pub(crate) struct Loaded<V> {
     pub(crate) revision: u64,
     /// The revision of the newest write.
     pub(crate) last_write: u64,
-    /// The size of all rows.
+    /// The size of all keys and values.
     pub(crate) bytes: u64,
 }
 
@@ -69,7 +69,7 @@ impl Journal {
         cache_bytes: usize,
     ) -> Result<(Self, Loaded<V>), Problem> {
         let (backend, switch) = Guarded::new(backend);
-        let mut db = guarded(|| {
+        let db = guarded(|| {
             let repairing = switch.clone();
             let mut builder = Database::builder();
             builder
@@ -77,7 +77,7 @@ impl Journal {
                 .set_repair_callback(move |_| repairing.note_repair());
             Ok(builder.create_with_backend(backend)?)
         })?;
-        let inspected = guarded(|| inspect(&mut db, &switch));
+        let inspected = guarded(|| inspect(&db));
         let (id, summary, loaded) = match inspected {
             Ok(inspected) => inspected,
             Err(problem) => {
@@ -88,26 +88,28 @@ impl Journal {
                 return Err(problem);
             }
         };
-        let mut journal = Self {
+        let journal = Self {
             db,
             switch,
             id,
             summary,
             row: Vec::new(),
         };
-        // The first revisions of this run. Those that the last run had reserved count as used.
-        match guarded(|| journal.transact(summary.ceiling + RESERVE, |_, _, _| Ok(()))) {
-            Ok(()) => Ok((journal, loaded)),
-            Err(problem) => {
-                journal.close(None);
-                Err(problem)
-            }
-        }
+        Ok((journal, loaded))
     }
 
-    /// The newest revision that may be given.
-    pub(crate) fn ceiling(&self) -> u64 {
-        self.summary.ceiling
+    /// Checks what opening leaves out because readers do not depend on it: whether the engine's map of free pages is
+    /// right. A wrong one would let later writes overwrite records, so this comes before the first of them.
+    pub(crate) fn check_pages(&mut self) -> Result<(), JournalFailure> {
+        // The engine has made the map of a file anew that was not closed properly.
+        if self.switch.was_repaired() {
+            return Ok(());
+        }
+        let sound = guarded(|| Ok(self.db.check_integrity()?)).map_err(|problem| self.stop(&problem))?;
+        if !sound {
+            tracing::warn!("the store's map of free pages was wrong and was made anew from its pages");
+        }
+        Ok(())
     }
 
     /// Brings events to the disk, all or none of them, and reserves the revisions up to `ceiling`.
@@ -157,10 +159,12 @@ impl Journal {
         ceiling: u64,
         change: impl FnOnce(&mut Objects<'_>, &mut Summary, &mut Vec<u8>) -> Result<(), Problem>,
     ) -> Result<(), JournalFailure> {
-        guarded(|| self.transact(ceiling, change)).map_err(|problem| {
-            self.switch.stop_writing();
-            JournalFailure(problem.to_string().into())
-        })
+        guarded(|| self.transact(ceiling, change)).map_err(|problem| self.stop(&problem))
+    }
+
+    fn stop(&self, problem: &Problem) -> JournalFailure {
+        self.switch.stop_writing();
+        JournalFailure(problem.to_string().into())
     }
 
     fn transact(
@@ -188,16 +192,12 @@ impl Journal {
 
 type Objects<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
 
-/// Checks a database and reads all of it; makes it a store if nothing was ever written there.
-fn inspect<V: Record>(db: &mut Database, switch: &Switch) -> Result<(Id, Summary, Loaded<V>), Problem> {
-    // The engine checks every page of a file that was not closed properly, and none of one that was.
-    if !switch.was_repaired() && !db.check_integrity()? {
-        tracing::warn!("the store's map of free pages was wrong and was made anew from its pages");
-    }
+/// Reads and checks a database; makes it a store if nothing was ever written there.
+fn inspect<V: Record>(db: &Database) -> Result<(Id, Summary, Loaded<V>), Problem> {
     if is_blank(db)? {
         initialise(db)?;
     }
-    load(db)
+    read_all(db)
 }
 
 /// Whether nothing was ever written here.
@@ -229,7 +229,7 @@ fn initialise(db: &Database) -> Result<(), Problem> {
 }
 
 /// Reads and checks everything.
-fn load<V: Record>(db: &Database) -> Result<(Id, Summary, Loaded<V>), Problem> {
+fn read_all<V: Record>(db: &Database) -> Result<(Id, Summary, Loaded<V>), Problem> {
     let read = db.begin_read()?;
     let meta = read.open_table(META)?;
     let cell = |name: &[u8]| -> Result<Vec<u8>, Problem> {
@@ -242,6 +242,11 @@ fn load<V: Record>(db: &Database) -> Result<(Id, Summary, Loaded<V>), Problem> {
         .map_err(|_| Problem::Damaged("its id has the wrong size".into()))?;
     let summary = Summary::decode(&cell(SUMMARY)?, &id)?;
 
+    let objects = read.open_table(OBJECTS)?;
+    let rows = objects.iter()?.map(|row| {
+        let (key, row) = row?;
+        RawRow::copy(key.value(), row.value())
+    });
     let mut found = Summary {
         count: 0,
         digest: 0,
@@ -249,12 +254,10 @@ fn load<V: Record>(db: &Database) -> Result<(Id, Summary, Loaded<V>), Problem> {
     };
     let mut bytes = 0;
     let mut entries = Vec::new();
-    for row in read.open_table(OBJECTS)?.iter()? {
-        let (key, row) = row?;
-        bytes += (key.value().len() + row.value().len()) as u64;
-        let (entry, checksum) = format::decode_row(key.value(), row.value())?;
-        found.add(checksum);
-        entries.push(ByKey(Arc::new(entry)));
+    for row in load::decode_all::<V>(rows)? {
+        bytes += (row.entry.key.len() + row.entry.value.bytes().len()) as u64;
+        found.add(row.checksum);
+        entries.push(ByKey(Arc::new(row.entry)));
     }
     if found != summary {
         return Err(Problem::Damaged(format!(

@@ -120,7 +120,8 @@ impl<V: Record> Store<V> {
             last_write,
             ..
         } = loaded;
-        let intake = Intake::new(revision, journal.ceiling(), Writer::Running);
+        // No revision is free yet: the first thing that the writer thread does is to reserve some.
+        let intake = Intake::new(revision, revision, Writer::Running);
         // What happened up to the last write is not known; after it nothing happened.
         let floor = if last_write == FIRST_REVISION {
             0

@@ -22,7 +22,8 @@ pub(crate) fn spawn<V: Record>(shared: Arc<Shared<V>>, journal: Journal) -> io::
 
 fn run<V: Record>(shared: Arc<Shared<V>>, mut journal: Journal) {
     let last_words = LastWords(&shared);
-    let result = write_batches(&shared, &mut journal);
+    let result = journal.check_pages().inspect_err(|failure| shared.fail(failure));
+    let result = result.and_then(|()| write_batches(&shared, &mut journal));
     if let Err(failure) = &result {
         tracing::error!(error = %failure, "the journal failed");
     }

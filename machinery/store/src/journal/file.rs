@@ -64,8 +64,8 @@ fn create<V: Record>(path: &Path, cache_bytes: usize) -> Result<(), Problem> {
     let draft = path.with_file_name(draft_name);
     let file = read_write().create_new(true).open(&draft)?;
     let made = FileBackend::new(file).map_err(Problem::from).and_then(|backend| {
-        let (journal, loaded) = Journal::open_backend::<V>(backend, cache_bytes)?;
-        journal.close(Some(loaded.revision));
+        let (journal, _) = Journal::open_backend::<V>(backend, cache_bytes)?;
+        journal.close(None);
         match fs::hard_link(&draft, path) {
             Ok(()) => sync_directory(path),
             // Another process was faster, or the file system has no links and the file is made in place.

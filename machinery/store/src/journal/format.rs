@@ -111,37 +111,69 @@ pub(super) fn encode_row<V: Record>(entry: &Entry<V>, row: &mut Vec<u8>) -> Chec
     checksum
 }
 
-/// Reads a row back, if it is what was written under this key.
-pub(super) fn decode_row<V: Record>(key: &[u8], row: &[u8]) -> Result<(Entry<V>, Checksum), Problem> {
-    let damaged = |detail: &str| Problem::DamagedRecord {
+/// A row as it came from the disk, not checked yet.
+pub(super) struct RawRow {
+    key: Vec<u8>,
+    head: [u8; VALUE_AT],
+    value: Bytes,
+}
+
+/// A row that is what was written under its key.
+pub(super) struct Row<V> {
+    pub(super) entry: Entry<V>,
+    pub(super) checksum: Checksum,
+}
+
+impl RawRow {
+    pub(super) fn copy(key: &[u8], row: &[u8]) -> Result<Self, Problem> {
+        // The value gets memory of its own, so that nothing but the value is kept.
+        let (head, value) = row
+            .split_first_chunk()
+            .ok_or_else(|| damaged(key, "it ends too early"))?;
+        Ok(Self {
+            key: key.to_vec(),
+            head: *head,
+            value: Bytes::copy_from_slice(value),
+        })
+    }
+
+    pub(super) fn decode<V: Record>(self) -> Result<Row<V>, Problem> {
+        let Self { key, head, value } = self;
+        let (fields, sum) = head.split_at(CHECKSUM_AT);
+        if sum != row_sum(&key, fields, &value) {
+            return Err(damaged(&key, "it does not match its checksum"));
+        }
+        if head[0] != ROW_FORMAT {
+            return Err(damaged(&key, "it has an unknown format"));
+        }
+        let number = |at| {
+            array(fields, at)
+                .map(u64::from_le_bytes)
+                .ok_or_else(|| damaged(&key, "it is too short"))
+        };
+        let (created, revision) = (number(1)?, number(9)?);
+        let checksum = row_checksum(&head)?;
+        let key = String::from_utf8(key).map_err(|error| damaged(error.as_bytes(), "its key is not text"))?;
+        match V::decode(value) {
+            Ok(value) => Ok(Row {
+                entry: Entry {
+                    key: key.into(),
+                    value,
+                    revision,
+                    created,
+                },
+                checksum,
+            }),
+            Err(detail) => Err(Problem::UnreadableValue { key, detail }),
+        }
+    }
+}
+
+fn damaged(key: &[u8], detail: &str) -> Problem {
+    Problem::DamagedRecord {
         key: String::from_utf8_lossy(key).into_owned(),
         detail: detail.to_owned(),
-    };
-    let too_short = || damaged("it ends too early");
-    let (head, rest) = row.split_at_checked(CHECKSUM_AT).ok_or_else(too_short)?;
-    let (sum, value) = rest.split_first_chunk::<16>().ok_or_else(too_short)?;
-    if *sum != row_sum(key, head, value) {
-        return Err(damaged("it does not match its checksum"));
     }
-    let number = |at: usize| array(head, at).map(u64::from_le_bytes).ok_or_else(too_short);
-    let (created, revision) = (number(1)?, number(9)?);
-    if head[0] != ROW_FORMAT {
-        return Err(damaged("it has an unknown format"));
-    }
-    let key = std::str::from_utf8(key).map_err(|_| damaged("its key is not text"))?;
-    let value = V::decode(Bytes::copy_from_slice(value)).map_err(|detail| Problem::UnreadableValue {
-        key: key.to_owned(),
-        detail,
-    })?;
-    Ok((
-        Entry {
-            key: key.into(),
-            value,
-            revision,
-            created,
-        },
-        *sum,
-    ))
 }
 
 /// The checksum that a row carries.
