@@ -1,0 +1,252 @@
+//! What is done to an expression before the engine gets it.
+//!
+//! - `a.?b` becomes `a[?'b']`, which the engine also evaluates when `b` is missing;
+//! - `cel.bind`, `optMap` and `optFlatMap` become the loops and conditions they stand for;
+//! - the condition of every loop first counts against the budget of the evaluation;
+//! - what the engine cannot evaluate is refused.
+
+use std::fmt;
+
+use kube_cel::cel::common::ast::operators as op;
+use kube_cel::cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue,
+};
+
+use super::runtime::TICK;
+
+/// A chain of more loops and bindings than this could build values out of all proportion.
+const MAX_LOOPS: usize = 24;
+
+/// The functions that take a variable of their own, and the variable that holds the result of a loop.
+const RESULT: &str = "@result";
+
+/// A function as it is called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FunctionUse {
+    /// The identifier before the dot, if there is one: a namespace or a variable.
+    pub(crate) prefix: Option<Box<str>>,
+    pub(crate) name: Box<str>,
+    /// Whether it is called on a value.
+    pub(crate) method: bool,
+}
+
+impl fmt::Display for FunctionUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// A rewritten expression and what it refers to.
+pub(crate) struct Rewritten {
+    pub(crate) expression: IdedExpr,
+    pub(crate) variables: Vec<Box<str>>,
+    pub(crate) functions: Vec<FunctionUse>,
+}
+
+pub(crate) fn rewrite(mut expression: IdedExpr) -> Result<Rewritten, String> {
+    let mut rewriter = Rewriter::default();
+    rewriter.visit(&mut expression)?;
+    rewriter.variables.sort_unstable();
+    rewriter.variables.dedup();
+    rewriter.functions.sort_unstable();
+    rewriter.functions.dedup();
+    Ok(Rewritten {
+        expression,
+        variables: rewriter.variables,
+        functions: rewriter.functions,
+    })
+}
+
+#[derive(Default)]
+struct Rewriter {
+    bound: Vec<String>,
+    variables: Vec<Box<str>>,
+    functions: Vec<FunctionUse>,
+    loops: usize,
+    /// Nodes visited, and how many of them read a variable of the evaluation.
+    nodes: i64,
+    reads: i64,
+}
+
+impl Rewriter {
+    fn visit(&mut self, expression: &mut IdedExpr) -> Result<(), String> {
+        self.nodes += 1;
+        expand(expression)?;
+        match &mut expression.expr {
+            Expr::Unspecified => Err("the expression is incomplete".to_owned()),
+            Expr::Struct(structure) => Err(format!(
+                "undeclared reference to '{}' (in container '')",
+                structure.type_name
+            )),
+            Expr::Literal(_) => Ok(()),
+            Expr::Ident(name) => {
+                if !name.starts_with('@') && !self.bound.contains(name) {
+                    self.reads += 1;
+                    self.variables.push(Box::from(name.as_str()));
+                }
+                Ok(())
+            }
+            Expr::Select(select) => self.visit(&mut select.operand),
+            Expr::List(list) => list
+                .elements
+                .iter_mut()
+                .try_for_each(|element| self.visit(element)),
+            Expr::Map(map) => map
+                .entries
+                .iter_mut()
+                .try_for_each(|entry| match &mut entry.expr {
+                    EntryExpr::MapEntry(entry) => {
+                        self.visit(&mut entry.key)?;
+                        self.visit(&mut entry.value)
+                    }
+                    EntryExpr::StructField(_) => Err("a map cannot hold fields".to_owned()),
+                }),
+            Expr::Call(call) => self.call(call),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+        }
+    }
+
+    fn call(&mut self, call: &mut CallExpr) -> Result<(), String> {
+        if call.func_name == op::OPT_SELECT {
+            call.func_name = op::OPT_INDEX.to_owned();
+        }
+        let prefix = match call.target.as_deref() {
+            Some(IdedExpr {
+                expr: Expr::Ident(name),
+                ..
+            }) => Some(Box::from(name.as_str())),
+            _ => None,
+        };
+        if call.func_name.starts_with(char::is_alphabetic) {
+            let name = Box::from(call.func_name.as_str());
+            self.functions.push(FunctionUse {
+                prefix: prefix.clone(),
+                name,
+                method: call.target.is_some(),
+            });
+        }
+        // A namespace such as `math` looks like a variable and is none.
+        let namespace = prefix.is_some_and(|prefix| super::runtime::is_namespace(&prefix, &call.func_name));
+        if let Some(target) = call.target.as_mut().filter(|_| !namespace) {
+            self.visit(target)?;
+        }
+        call.args.iter_mut().try_for_each(|argument| self.visit(argument))
+    }
+
+    fn comprehension(&mut self, comprehension: &mut ComprehensionExpr) -> Result<(), String> {
+        self.loops += 1;
+        if self.loops > MAX_LOOPS {
+            return Err(format!("the expression has more than {MAX_LOOPS} loops"));
+        }
+        self.visit(&mut comprehension.iter_range)?;
+        self.visit(&mut comprehension.accu_init)?;
+        let scope = self.bound.len();
+        self.bound.push(comprehension.iter_var.clone());
+        self.bound.extend(comprehension.iter_var2.clone());
+        if comprehension.accu_var != RESULT {
+            self.bound.push(comprehension.accu_var.clone());
+        }
+        let (nodes, reads) = (self.nodes, self.reads);
+        self.visit(&mut comprehension.loop_cond)?;
+        self.visit(&mut comprehension.loop_step)?;
+        let cost = [self.nodes - nodes, self.reads - reads];
+        self.visit(&mut comprehension.result)?;
+        self.bound.truncate(scope);
+
+        let condition = std::mem::take(&mut comprehension.loop_cond);
+        let tick = call(
+            TICK,
+            cost.map(|cost| literal(LiteralValue::Int(cost.into()))).into(),
+        );
+        let stop = literal(LiteralValue::Boolean(false.into()));
+        comprehension.loop_cond = call(op::CONDITIONAL, vec![tick, condition, stop]);
+        Ok(())
+    }
+}
+
+/// Replaces the macros that the parser leaves as calls.
+fn expand(expression: &mut IdedExpr) -> Result<(), String> {
+    let Expr::Call(found) = &mut expression.expr else {
+        return Ok(());
+    };
+    let on_cel =
+        matches!(found.target.as_deref(), Some(IdedExpr { expr: Expr::Ident(name), .. }) if name == "cel");
+    match (found.func_name.as_str(), found.args.len()) {
+        ("bind", 3) if on_cel => {
+            let mut args = std::mem::take(&mut found.args).into_iter();
+            let (variable, value, body) = (args.next(), args.next(), args.next());
+            *expression = bind(variable, value.unwrap_or_default(), body.unwrap_or_default())?;
+        }
+        ("optMap" | "optFlatMap", 2) if found.target.is_some() => {
+            let flat = found.func_name == "optFlatMap";
+            let target = found.target.take().map(|target| *target).unwrap_or_default();
+            let mut args = std::mem::take(&mut found.args).into_iter();
+            let (variable, body) = (args.next(), args.next().unwrap_or_default());
+            let present = method(target.clone(), "hasValue");
+            let value = method(target, "value");
+            let body = if flat {
+                body
+            } else {
+                namespaced("optional", "of", vec![body])
+            };
+            let none = namespaced("optional", "none", Vec::new());
+            *expression = call(op::CONDITIONAL, vec![present, bind(variable, value, body)?, none]);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// `cel.bind(variable, value, body)`: a loop over nothing whose accumulator is the variable.
+fn bind(variable: Option<IdedExpr>, value: IdedExpr, body: IdedExpr) -> Result<IdedExpr, String> {
+    let Some(IdedExpr {
+        expr: Expr::Ident(variable),
+        ..
+    }) = variable
+    else {
+        return Err("the first argument of a binding must be a name".to_owned());
+    };
+    Ok(node(Expr::Comprehension(Box::new(ComprehensionExpr {
+        iter_range: node(Expr::List(ListExpr::new(Vec::new()))),
+        iter_var: "#unused".to_owned(),
+        iter_var2: None,
+        accu_var: variable.clone(),
+        accu_init: value,
+        loop_cond: literal(LiteralValue::Boolean(false.into())),
+        loop_step: node(Expr::Ident(variable)),
+        result: body,
+    }))))
+}
+
+fn node(expr: Expr) -> IdedExpr {
+    IdedExpr { id: 0, expr }
+}
+
+fn literal(value: LiteralValue) -> IdedExpr {
+    node(Expr::Literal(value))
+}
+
+fn call(name: &str, args: Vec<IdedExpr>) -> IdedExpr {
+    node(Expr::Call(CallExpr {
+        func_name: name.to_owned(),
+        target: None,
+        args,
+    }))
+}
+
+fn method(target: IdedExpr, name: &str) -> IdedExpr {
+    node(Expr::Call(CallExpr {
+        func_name: name.to_owned(),
+        target: Some(Box::new(target)),
+        args: Vec::new(),
+    }))
+}
+
+fn namespaced(namespace: &str, name: &str, args: Vec<IdedExpr>) -> IdedExpr {
+    let target = Some(Box::new(node(Expr::Ident(namespace.to_owned()))));
+    node(Expr::Call(CallExpr {
+        func_name: name.to_owned(),
+        target,
+        args,
+    }))
+}

@@ -1,0 +1,174 @@
+//! Runs expressions: the functions, the budget, and the words for what goes wrong.
+//!
+//! The functions are registered once for each thread. The budget of the evaluation in progress is kept beside
+//! them; evaluations do not nest.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use kube_cel::KubeCelExt;
+use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue};
+use kube_cel::cel::extractors::{Arguments, This};
+use kube_cel::cel::objects::ResolveResult;
+use kube_cel::cel::{Context, ExecutionError, Value};
+
+use super::rewrite::FunctionUse;
+
+/// The function that every loop calls before each round.
+pub(crate) const TICK: &str = "@tick";
+
+/// What one evaluation may spend, in nodes of the expression visited.
+pub(crate) const CALL_BUDGET: i64 = 1_000_000;
+
+/// The longest string that a replacement may make.
+const MAX_STRING: usize = 4 << 20;
+
+/// How the server starts its message when an evaluation costs too much.
+pub(crate) const COST_EXCEEDED: &str = "operation cancelled: actual cost limit exceeded";
+
+thread_local! {
+    static CONTEXT: Context<'static> = functions();
+    static BUDGET: Cell<i64> = const { Cell::new(0) };
+    /// What reading a variable costs: the engine copies what it reads.
+    static READ_COST: Cell<i64> = const { Cell::new(0) };
+}
+
+fn functions() -> Context<'static> {
+    let mut context = Context::default().with_all();
+    context.add_function(TICK, tick);
+    context.add_function("replace", replace);
+    context.add_function("lists.range", range);
+    context
+}
+
+fn tick(nodes: i64, reads: i64) -> Result<Value, ExecutionError> {
+    let cost = nodes.saturating_add(reads.saturating_mul(READ_COST.get())).max(1);
+    let left = BUDGET.get().saturating_sub(cost);
+    BUDGET.set(left);
+    if left < 0 {
+        Err(too_expensive())
+    } else {
+        Ok(Value::Bool(true))
+    }
+}
+
+fn too_expensive() -> ExecutionError {
+    ExecutionError::function_error(TICK, COST_EXCEEDED)
+}
+
+/// As the engine's own, but the result is bounded.
+fn replace(This(text): This<Arc<String>>, Arguments(args): Arguments) -> ResolveResult {
+    let (from, to, limit) = match args.as_slice() {
+        [Value::String(from), Value::String(to)] => (from, to, usize::MAX),
+        [Value::String(from), Value::String(to), Value::Int(limit)] => {
+            (from, to, usize::try_from(*limit).unwrap_or(usize::MAX))
+        }
+        _ => return Err(ExecutionError::NoSuchOverload),
+    };
+    let count = text.matches(from.as_str()).count().min(limit);
+    if text.len() + count.saturating_mul(to.len()) > MAX_STRING {
+        return Err(too_expensive());
+    }
+    Ok(Value::String(Arc::new(text.replacen(from.as_str(), to, limit))))
+}
+
+fn range(count: i64) -> ResolveResult {
+    if count > BUDGET.get().max(1000) {
+        return Err(too_expensive());
+    }
+    Ok(Value::List(Arc::new((0..count.max(0)).map(Value::Int).collect())))
+}
+
+/// Runs the engine so that a defect in it fails the evaluation only.
+pub(crate) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, ()> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(drop)
+}
+
+/// Evaluates an expression; `size` is roughly the number of nodes in the variables.
+pub(crate) fn evaluate<'a>(
+    expression: &IdedExpr,
+    size: usize,
+    variables: impl Iterator<Item = (&'a str, Value)>,
+) -> ResolveResult {
+    CONTEXT.with(|context| {
+        let mut scope = context.new_inner_scope();
+        for (name, value) in variables {
+            scope.add_variable_from_value(name, value);
+        }
+        BUDGET.set(CALL_BUDGET);
+        READ_COST.set(i64::try_from(size / 64).unwrap_or(i64::MAX));
+        guarded(|| Value::resolve(expression, &scope))
+            .unwrap_or_else(|()| Err(ExecutionError::function_error("evaluation", "internal error")))
+    })
+}
+
+/// What the evaluation before this one on the same thread has spent.
+pub(crate) fn spent() -> i64 {
+    CALL_BUDGET - BUDGET.get()
+}
+
+/// Whether `prefix.name` is one function, so that the prefix is no variable.
+pub(crate) fn is_namespace(prefix: &str, name: &str) -> bool {
+    let target = Some(Box::new(IdedExpr {
+        id: 0,
+        expr: Expr::Ident(prefix.to_owned()),
+    }));
+    // Without the namespace the engine would look for the variable.
+    !is_undeclared(name, target)
+}
+
+/// Whether the engine has this function.
+pub(crate) fn knows(function: &FunctionUse) -> bool {
+    if function
+        .prefix
+        .as_ref()
+        .is_some_and(|prefix| is_namespace(prefix, &function.name))
+    {
+        return true;
+    }
+    let empty = LiteralValue::String("".into());
+    let target = function.method.then(|| {
+        Box::new(IdedExpr {
+            id: 0,
+            expr: Expr::Literal(empty),
+        })
+    });
+    !is_undeclared(&function.name, target)
+}
+
+/// Calls a function without arguments to see whether it is there.
+fn is_undeclared(name: &str, target: Option<Box<IdedExpr>>) -> bool {
+    let call = CallExpr {
+        func_name: name.to_owned(),
+        target,
+        args: Vec::new(),
+    };
+    let expression = IdedExpr {
+        id: 0,
+        expr: Expr::Call(call),
+    };
+    matches!(
+        evaluate(&expression, 0, std::iter::empty()),
+        Err(ExecutionError::UndeclaredReference(_))
+    )
+}
+
+/// An error in the server's words.
+pub(crate) fn describe(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::Overflow(..) => "return error for overflow".to_owned(),
+        ExecutionError::UndeclaredReference(name) => format!("no such attribute(s): {name}"),
+        ExecutionError::IndexOutOfBounds(Value::Int(index)) => format!("index out of bounds: {index}"),
+        ExecutionError::NoSuchOverload
+        | ExecutionError::ValuesNotComparable(..)
+        | ExecutionError::UnsupportedUnaryOperator(..)
+        | ExecutionError::UnsupportedBinaryOperator(..)
+        | ExecutionError::UnsupportedTargetType { .. } => "no such overload".to_owned(),
+        ExecutionError::FunctionError { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,115 @@
+//! The schema of one version of a custom resource, with its walks in the server's order.
+
+use std::sync::Arc;
+
+use machinery_value::field::{FieldError, FieldErrorKind, FieldPath};
+use serde_json::Value;
+
+use crate::cel::check_rules;
+use crate::schema::{SchemaError, SchemaRef, SchemaSet, Subtree};
+use crate::{default, go, prune, validate};
+
+/// The schema of a custom resource. Cheap to copy.
+#[derive(Clone, Debug)]
+pub struct CustomSchema {
+    set: Arc<SchemaSet>,
+}
+
+impl CustomSchema {
+    /// Builds the schema from `openAPIV3Schema`. It should have passed [`crate::check_crd_schema`].
+    pub fn new(schema: &Value) -> Result<Self, SchemaError> {
+        Ok(Self {
+            set: Arc::new(SchemaSet::from_crd(schema)?),
+        })
+    }
+
+    /// The schema of the whole object.
+    pub fn root(&self) -> SchemaRef<'_> {
+        self.set.at(crate::schema::NodeId(0))
+    }
+
+    /// Removes unknown fields and returns their paths.
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        prune::prune(self.root(), object)
+    }
+
+    /// Drops nulls that are no values and fills in defaults.
+    pub fn apply_defaults(&self, object: &mut Value) {
+        default::apply_defaults(self.root(), object);
+    }
+
+    /// Everything the schema says about an object: values, embedded resources, lists, rules. `old` is the object
+    /// before an update.
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        self.check_values(object, old, &mut errors);
+        self.check_rest(object, old, &mut errors);
+        errors
+    }
+
+    /// The first half of [`Self::validate`]. The server checks the scale subresource between the two.
+    pub fn check_values(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        validate::check_values(self.root(), object, old, errors);
+    }
+
+    /// The same for an update of the status: only the status is checked, and messages name fields from there on.
+    pub fn check_status_values(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        let (Some(status), Some(schema)) = (object.get("status"), self.root().property("status")) else {
+            return;
+        };
+        let old = old.and_then(|old| old.get("status"));
+        validate::check_values_at(schema, status, old, &FieldPath::new("status"), errors);
+    }
+
+    /// The second half of [`Self::validate`]: embedded resources, lists of type set and map, and rules. Rules are
+    /// not run if `errors` holds one that makes their answers worthless.
+    pub fn check_rest(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        validate::check_embedded(self.root(), object, errors);
+        self.check_status_rest(object, old, errors);
+    }
+
+    /// [`Self::check_rest`] for an update of the status, which leaves embedded resources alone.
+    pub fn check_status_rest(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        let root = self.root();
+        if root.subtree().has(Subtree::LISTS) {
+            let mut found = Vec::new();
+            validate::check_lists(root, object, &mut found);
+            let mut before = Vec::new();
+            if let Some(old) = old.filter(|_| !found.is_empty()) {
+                validate::check_lists(root, old, &mut before);
+            }
+            // An object that was broken before may stay so.
+            if before.is_empty() {
+                errors.append(&mut found);
+            }
+        }
+        if root.subtree().has(Subtree::RULES) {
+            if errors.iter().any(|error| blocks_rules(error.kind)) {
+                let detail = "some validation rules were not checked because the object was invalid; correct the \
+                              existing errors to complete validation";
+                errors.push(go::error(
+                    FieldErrorKind::Invalid,
+                    &FieldPath::root(),
+                    Some("null"),
+                    detail,
+                ));
+            } else {
+                check_rules(root, object, old, errors);
+            }
+        }
+    }
+}
+
+fn blocks_rules(kind: FieldErrorKind) -> bool {
+    matches!(
+        kind,
+        FieldErrorKind::NotSupported
+            | FieldErrorKind::Required
+            | FieldErrorKind::TooLong
+            | FieldErrorKind::TooMany
+            | FieldErrorKind::TypeInvalid
+    )
+}
+
+#[cfg(test)]
+mod tests;
