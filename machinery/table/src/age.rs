@@ -41,7 +41,11 @@ pub fn human_duration(duration: SignedDuration) -> String {
 
 /// Two figures with their units; the second is left out when it is zero.
 fn two(large: i64, large_unit: &str, small: i64, small_unit: &str) -> String {
-    if small == 0 { format!("{large}{large_unit}") } else { format!("{large}{large_unit}{small}{small_unit}") }
+    if small == 0 {
+        format!("{large}{large_unit}")
+    } else {
+        format!("{large}{large_unit}{small}{small_unit}")
+    }
 }
 
 /// How long before `now` the time was; `<unknown>` when there is none.
@@ -139,7 +143,11 @@ mod tests {
             (i64::MIN, "<invalid>"),
         ];
         for (seconds, want) in cases {
-            assert_eq!(human_duration(SignedDuration::from_secs(*seconds)), *want, "{seconds}");
+            assert_eq!(
+                human_duration(SignedDuration::from_secs(*seconds)),
+                *want,
+                "{seconds}"
+            );
         }
         assert_eq!(human_duration(SignedDuration::from_millis(-1999)), "0s");
         assert_eq!(human_duration(SignedDuration::from_millis(119_999)), "119s");

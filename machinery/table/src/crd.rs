@@ -50,17 +50,17 @@ impl CustomColumns {
                 priority: i32::try_from(int(column, "priority")).unwrap_or(i32::MAX),
             });
         }
-        if declared.is_empty() {
-            if let Ok(path) = JsonPath::parse(".metadata.creationTimestamp") {
-                paths.push(path);
-                columns.push(Column {
-                    name: Cow::Borrowed("Age"),
-                    r#type: Cow::Borrowed("date"),
-                    format: Cow::Borrowed(""),
-                    description: Cow::Borrowed(CREATED_DESCRIPTION),
-                    priority: 0,
-                });
-            }
+        if declared.is_empty()
+            && let Ok(path) = JsonPath::parse(".metadata.creationTimestamp")
+        {
+            paths.push(path);
+            columns.push(Column {
+                name: Cow::Borrowed("Age"),
+                r#type: Cow::Borrowed("date"),
+                format: Cow::Borrowed(""),
+                description: Cow::Borrowed(CREATED_DESCRIPTION),
+                priority: 0,
+            });
         }
         Self(Arc::new(Columns { columns, paths }))
     }
@@ -75,8 +75,8 @@ impl CustomColumns {
         let mut cells = vec![Value::from(name(object))];
         let columns = self.0.columns.iter().skip(1);
         cells.extend(columns.zip(&self.0.paths).map(|(column, path)| {
-            let found = path.find(object);
-            found.first().map_or(Value::Null, |value| cell(&column.r#type, value, now))
+            path.first(object)
+                .map_or(Value::Null, |value| cell(&column.r#type, value, now))
         }));
         cells
     }
@@ -98,8 +98,9 @@ fn cell(r#type: &str, value: &Value, now: Timestamp) -> Value {
 fn whole(number: &Number) -> Value {
     match (number.as_i64(), number.as_f64()) {
         (Some(whole), _) => whole.into(),
-        // Saturates where the number is out of range.
-        (None, Some(float)) => (float as i64).into(),
+        (None, Some(float)) if float.abs() < 9_223_372_036_854_775_808.0 => (float as i64).into(),
+        // What does not fit is the least number, as processors have it.
+        (None, Some(_)) => i64::MIN.into(),
         (None, None) => Value::Null,
     }
 }
@@ -138,7 +139,10 @@ mod tests {
             ]
         );
         let object = json!({"metadata": {"name": "w"}, "spec": {"replicas": 3}});
-        assert_eq!(columns.cells(&object, now()), vec![json!("w"), json!(3), json!(null), json!(null)]);
+        assert_eq!(
+            columns.cells(&object, now()),
+            vec![json!("w"), json!(3), json!(null), json!(null)]
+        );
     }
 
     #[test]
@@ -157,6 +161,8 @@ mod tests {
         let cases = [
             ("integer", json!(5), json!(5)),
             ("integer", json!(5.9), json!(5)),
+            ("integer", json!(1e20), json!(i64::MIN)),
+            ("integer", json!(u64::MAX), json!(i64::MIN)),
             ("integer", json!("5"), json!(null)),
             ("number", json!(5), json!(5)),
             ("number", json!(5.5), json!(5.5)),

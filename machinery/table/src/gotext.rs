@@ -29,11 +29,17 @@ fn number_text(number: &Number, scientific: impl Fn(i32) -> bool, exponent_digit
     };
     // The shortest digits that read back as the same number, as `d.ddde±x`.
     let shortest = format!("{float:e}");
-    let Some((digits, exponent)) = shortest.split_once('e') else { return shortest };
+    let Some((digits, exponent)) = shortest.split_once('e') else {
+        return shortest;
+    };
     let exponent: i32 = exponent.parse().unwrap_or_default();
     if scientific(exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
-        format!("{digits}e{sign}{:0width$}", exponent.abs(), width = exponent_digits)
+        format!(
+            "{digits}e{sign}{:0width$}",
+            exponent.abs(),
+            width = exponent_digits
+        )
     } else {
         format!("{float}")
     }
@@ -43,7 +49,9 @@ fn write_json(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
-        Value::Number(number) => out.push_str(&number_text(number, |exponent| !(-6..21).contains(&exponent), 1)),
+        Value::Number(number) => {
+            out.push_str(&number_text(number, |exponent| !(-6..21).contains(&exponent), 1))
+        }
         Value::String(text) => write_string(text, out),
         Value::Array(items) => {
             out.push('[');
@@ -115,8 +123,14 @@ mod tests {
             (json!(0.00001), "1e-05"),
             (json!(null), "<no value>"),
             (json!(["a", 1, null]), r#"["a",1,null]"#),
-            (json!([1e6, 1e21, 1e-7, 0.000_001]), "[1000000,1e+21,1e-7,0.000001]"),
-            (json!({"b": "<a&\u{2028}\u{1}\"\\/é\u{8}\u{c}", "a": {}}), "{\"a\":{},\"b\":\"\\u003ca\\u0026\\u2028\\u0001\\\"\\\\/é\\b\\f\"}"),
+            (
+                json!([1e6, 1e21, 1e-7, 0.000_001]),
+                "[1000000,1e+21,1e-7,0.000001]",
+            ),
+            (
+                json!({"b": "<a&\u{2028}\u{1}\"\\/é\u{8}\u{c}", "a": {}}),
+                "{\"a\":{},\"b\":\"\\u003ca\\u0026\\u2028\\u0001\\\"\\\\/é\\b\\f\"}",
+            ),
         ];
         for (value, want) in cases {
             assert_eq!(cell_text(&value), want, "{value}");

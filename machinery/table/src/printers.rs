@@ -55,13 +55,22 @@ static KINDS: &[&[Kind]] = &[
 ];
 
 /// The table of every other kind.
-static PLAIN: Kind = Kind { group: "", kind: "", columns: &[NAME, CREATED_AT], cells: plain };
+static PLAIN: Kind = Kind {
+    group: "",
+    kind: "",
+    columns: &[NAME, CREATED_AT],
+    cells: plain,
+};
 
 fn plain(object: &Value, _: Context<'_>) -> Vec<Value> {
     // A time that is not set prints as the zero time, not as a blank.
     let created = age::time_of(at(object, "metadata.creationTimestamp")).map_or_else(
         || "0001-01-01T00:00:00Z".to_owned(),
-        |time| Timestamp::from_second(time.as_second()).unwrap_or(time).to_string(),
+        |time| {
+            Timestamp::from_second(time.as_second())
+                .unwrap_or(time)
+                .to_string()
+        },
     );
     row![name(object), created]
 }
@@ -69,7 +78,12 @@ fn plain(object: &Value, _: Context<'_>) -> Vec<Value> {
 impl Kind {
     /// The table of the kind. Versions of a kind share one, except that fields may lie elsewhere.
     pub(crate) fn find(group: &str, kind: &str) -> &'static Kind {
-        KINDS.iter().copied().flatten().find(|entry| entry.group == group && entry.kind == kind).unwrap_or(&PLAIN)
+        KINDS
+            .iter()
+            .copied()
+            .flatten()
+            .find(|entry| entry.group == group && entry.kind == kind)
+            .unwrap_or(&PLAIN)
     }
 
     pub(crate) fn columns(&self) -> &'static [Column] {

@@ -27,7 +27,10 @@ enum Source {
 impl Printer {
     /// The printer of a built-in kind.
     pub fn builtin(group: &str, version: &str, kind: &str) -> Self {
-        Self(Source::Builtin { kind: Kind::find(group, kind), version: version.to_owned() })
+        Self(Source::Builtin {
+            kind: Kind::find(group, kind),
+            version: version.to_owned(),
+        })
     }
 
     /// The printer of a version of a custom resource.
@@ -119,7 +122,10 @@ impl ListMeta {
 
     fn into_json(self) -> Value {
         let mut meta = Map::new();
-        for (key, text) in [("resourceVersion", self.resource_version), ("continue", self.r#continue)] {
+        for (key, text) in [
+            ("resourceVersion", self.resource_version),
+            ("continue", self.r#continue),
+        ] {
             if !text.is_empty() {
                 meta.insert(key.to_owned(), text.into());
             }
@@ -143,7 +149,13 @@ pub struct TableBuilder<'a> {
 impl<'a> TableBuilder<'a> {
     /// A table with headers and without rows.
     pub fn new(printer: &'a Printer, include: IncludeObject, now: Timestamp) -> Self {
-        Self { printer, include, now, headers: true, rows: Vec::new() }
+        Self {
+            printer,
+            include,
+            now,
+            headers: true,
+            rows: Vec::new(),
+        }
     }
 
     /// Whether the table says what its columns are. In a watch only the first one does.
@@ -156,7 +168,10 @@ impl<'a> TableBuilder<'a> {
     /// Adds the row of an object.
     pub fn push(&mut self, object: &Value) {
         let mut row = Map::new();
-        row.insert("cells".to_owned(), Value::Array(self.printer.cells(object, self.now)));
+        row.insert(
+            "cells".to_owned(),
+            Value::Array(self.printer.cells(object, self.now)),
+        );
         if let Some(conditions) = self.printer.conditions(object) {
             row.insert("conditions".to_owned(), conditions);
         }
@@ -192,7 +207,9 @@ impl<'a> TableBuilder<'a> {
 /// A client that asked for a bookmark at the end of the initial events recognizes it by an annotation, so that one
 /// is never stripped of its metadata.
 fn ends_initial_events(object: &Value) -> bool {
-    at(object, "metadata.annotations").get("k8s.io/initial-events-end").is_some_and(|value| value == "true")
+    at(object, "metadata.annotations")
+        .get("k8s.io/initial-events-end")
+        .is_some_and(|value| value == "true")
 }
 
 /// The table of a single object: the answer to a get, and the object of a watch event. (`Status` objects, such as
@@ -206,7 +223,10 @@ pub fn object_table(
 ) -> Value {
     let mut table = TableBuilder::new(printer, include, now).headers(headers);
     table.push(object);
-    table.finish(ListMeta { resource_version: ListMeta::of(object).resource_version, ..ListMeta::default() })
+    table.finish(ListMeta {
+        resource_version: ListMeta::of(object).resource_version,
+        ..ListMeta::default()
+    })
 }
 
 /// The table of a list value, with the list's metadata.
@@ -220,17 +240,26 @@ pub fn list_table(printer: &Printer, list: &Value, include: IncludeObject, now: 
 
 /// The object's metadata without the object.
 pub fn partial_object_metadata(object: &Value) -> Value {
-    let metadata = object.get("metadata").cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    let metadata = object
+        .get("metadata")
+        .cloned()
+        .unwrap_or_else(|| Value::Object(Map::new()));
     json!({"kind": "PartialObjectMetadata", "apiVersion": META_V1, "metadata": metadata})
 }
 
-/// The metadata of many objects.
-pub fn partial_object_metadata_list<'a>(objects: impl IntoIterator<Item = &'a Value>, meta: ListMeta) -> Value {
+/// The metadata of many objects. The items of an empty list are null.
+pub fn partial_object_metadata_list<'a>(
+    objects: impl IntoIterator<Item = &'a Value>,
+    meta: ListMeta,
+) -> Value {
     let items: Vec<Value> = objects.into_iter().map(partial_object_metadata).collect();
     json!({
         "kind": "PartialObjectMetadataList",
         "apiVersion": META_V1,
         "metadata": meta.into_json(),
-        "items": items,
+        "items": (!items.is_empty()).then_some(items),
     })
 }
+
+#[cfg(test)]
+mod tests;

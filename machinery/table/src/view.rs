@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 use machinery_value::Value;
+use machinery_value::quantity::Quantity;
 
 use crate::age;
 
@@ -44,7 +45,9 @@ impl Context<'_> {
 /// The value at a dotted path of fields; null when there is none. (Keys that contain dots, such as those of
 /// labels, are looked up in the map itself.)
 pub(crate) fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
-    path.split('.').try_fold(value, |value, field| value.get(field)).unwrap_or(&NULL)
+    path.split('.')
+        .try_fold(value, |value, field| value.get(field))
+        .unwrap_or(&NULL)
 }
 
 /// The text at the path, or the empty one.
@@ -98,7 +101,9 @@ pub(crate) fn count(value: &Value, path: &str) -> i64 {
 /// The texts of the list at the path, or the texts at a field of each of its items.
 pub(crate) fn texts<'a>(value: &'a Value, path: &str, field: Option<&str>) -> Vec<&'a str> {
     let items = list(value, path).iter();
-    items.map(|item| field.map_or_else(|| item.as_str().unwrap_or_default(), |field| text(item, field))).collect()
+    items
+        .map(|item| field.map_or_else(|| item.as_str().unwrap_or_default(), |field| text(item, field)))
+        .collect()
 }
 
 /// The name of the object.
@@ -113,12 +118,16 @@ pub(crate) fn deleting(object: &Value) -> bool {
 
 /// An annotation of the object.
 pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
-    at(object, "metadata.annotations").get(key).and_then(Value::as_str)
+    at(object, "metadata.annotations")
+        .get(key)
+        .and_then(Value::as_str)
 }
 
-/// The status of the first condition of the type; empty when there is no such condition.
+/// The first condition of the type in the list at the path.
 pub(crate) fn condition<'a>(object: &'a Value, path: &str, r#type: &str) -> Option<&'a Value> {
-    list(object, path).iter().find(|condition| text(condition, "type") == r#type)
+    list(object, path)
+        .iter()
+        .find(|condition| text(condition, "type") == r#type)
 }
 
 /// Whether the first condition of the type is true.
@@ -135,21 +144,23 @@ pub(crate) fn int_or_string(value: &Value) -> Option<String> {
     }
 }
 
-/// A quantity in its canonical form; nothing counts as zero.
+/// A quantity in its canonical form, however it was written; nothing counts as zero.
 pub(crate) fn quantity(value: &Value) -> String {
-    match value {
-        Value::Null => "0".to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        _ => "0".to_owned(),
+    match int_or_string(value) {
+        None => "0".to_owned(),
+        Some(text) => Quantity::parse(&text).map_or(text, |quantity| quantity.to_string()),
     }
 }
 
 /// Labels as `a=1,b=2`, in the order of those texts; `<none>` when there are none.
 pub(crate) fn labels(value: &Value) -> String {
-    let Some(map) = value.as_object().filter(|map| !map.is_empty()) else { return NONE.to_owned() };
-    let mut pairs: Vec<String> =
-        map.iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    let Some(map) = value.as_object().filter(|map| !map.is_empty()) else {
+        return NONE.to_owned();
+    };
+    let mut pairs: Vec<String> = map
+        .iter()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
     pairs.sort_unstable();
     pairs.join(",")
 }
@@ -176,7 +187,13 @@ pub(crate) fn selector(value: &Value) -> Option<String> {
         requirements.push((key, printed));
     }
     requirements.sort_by(|a, b| a.0.cmp(b.0));
-    Some(requirements.into_iter().map(|(_, printed)| printed).collect::<Vec<_>>().join(","))
+    Some(
+        requirements
+            .into_iter()
+            .map(|(_, printed)| printed)
+            .collect::<Vec<_>>()
+            .join(","),
+    )
 }
 
 /// A label selector as most tables print it.
@@ -196,7 +213,12 @@ pub(crate) fn containers(template: &Value) -> (String, String) {
 
 /// Up to three items and how many more there are; `<unset>` when there is nothing to show.
 pub(crate) fn three_of(items: &[String]) -> String {
-    let shown = items.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(",");
+    let shown = items
+        .iter()
+        .take(3)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(",");
     match items.len() {
         4.. => format!("{shown} + {} more...", items.len() - 3),
         _ if shown.is_empty() => UNSET.to_owned(),
@@ -224,13 +246,14 @@ mod tests {
 
     #[test]
     fn selectors_are_ordered_by_key() {
-        let expression = |operator: &str, values: Value| {
-            json!({"matchExpressions": [{"key": "k", "operator": operator, "values": values}]})
-        };
+        let expression = |operator: &str, values: Value| json!({"matchExpressions": [{"key": "k", "operator": operator, "values": values}]});
         let cases = [
             (json!(null), "<none>"),
             (json!({}), "<none>"),
-            (json!({"matchLabels": {"b": "2", "a-b": "0", "a": "1"}}), "a=1,a-b=0,b=2"),
+            (
+                json!({"matchLabels": {"b": "2", "a-b": "0", "a": "1"}}),
+                "a=1,a-b=0,b=2",
+            ),
             (
                 json!({"matchLabels": {"z": "1"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]}),
                 "a,z=1",

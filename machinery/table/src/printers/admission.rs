@@ -9,25 +9,60 @@ use crate::view::{Context, UNSET, at, count, list, name, row, text, texts};
 const GROUP: &str = "admissionregistration.k8s.io";
 
 const WEBHOOKS: &[Column] = &[NAME, Column::integer("Webhooks"), AGE];
-const BINDING: &[Column] = &[NAME, Column::string("PolicyName"), Column::string("ParamRef"), AGE];
+const BINDING: &[Column] = &[
+    NAME,
+    Column::string("PolicyName"),
+    Column::string("ParamRef"),
+    AGE,
+];
 
 pub(super) const KINDS: &[Kind] = &[
-    Kind { group: GROUP, kind: "MutatingWebhookConfiguration", columns: WEBHOOKS, cells: webhooks },
-    Kind { group: GROUP, kind: "ValidatingWebhookConfiguration", columns: WEBHOOKS, cells: webhooks },
+    Kind {
+        group: GROUP,
+        kind: "MutatingWebhookConfiguration",
+        columns: WEBHOOKS,
+        cells: webhooks,
+    },
+    Kind {
+        group: GROUP,
+        kind: "ValidatingWebhookConfiguration",
+        columns: WEBHOOKS,
+        cells: webhooks,
+    },
     Kind {
         group: GROUP,
         kind: "ValidatingAdmissionPolicy",
-        columns: &[NAME, Column::integer("Validations"), Column::string("ParamKind"), AGE],
+        columns: &[
+            NAME,
+            Column::integer("Validations"),
+            Column::string("ParamKind"),
+            AGE,
+        ],
         cells: validating_policy,
     },
     Kind {
         group: GROUP,
         kind: "MutatingAdmissionPolicy",
-        columns: &[NAME, Column::integer("Mutations"), Column::string("ParamKind"), AGE],
+        columns: &[
+            NAME,
+            Column::integer("Mutations"),
+            Column::string("ParamKind"),
+            AGE,
+        ],
         cells: mutating_policy,
     },
-    Kind { group: GROUP, kind: "ValidatingAdmissionPolicyBinding", columns: BINDING, cells: binding },
-    Kind { group: GROUP, kind: "MutatingAdmissionPolicyBinding", columns: BINDING, cells: binding },
+    Kind {
+        group: GROUP,
+        kind: "ValidatingAdmissionPolicyBinding",
+        columns: BINDING,
+        cells: binding,
+    },
+    Kind {
+        group: GROUP,
+        kind: "MutatingAdmissionPolicyBinding",
+        columns: BINDING,
+        cells: binding,
+    },
 ];
 
 fn webhooks(object: &Value, context: Context<'_>) -> Vec<Value> {
@@ -35,11 +70,21 @@ fn webhooks(object: &Value, context: Context<'_>) -> Vec<Value> {
 }
 
 fn validating_policy(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), count(object, "spec.validations"), param_kind(object), context.age(object)]
+    row![
+        name(object),
+        count(object, "spec.validations"),
+        param_kind(object),
+        context.age(object)
+    ]
 }
 
 fn mutating_policy(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), count(object, "spec.mutations"), param_kind(object), context.age(object)]
+    row![
+        name(object),
+        count(object, "spec.mutations"),
+        param_kind(object),
+        context.age(object)
+    ]
 }
 
 fn param_kind(object: &Value) -> String {
@@ -58,7 +103,12 @@ fn binding(object: &Value, context: Context<'_>) -> Vec<Value> {
         ("", name) => format!("*/{name}"),
         (namespace, name) => format!("{namespace}/{name}"),
     };
-    row![name(object), text(object, "spec.policyName"), param, context.age(object)]
+    row![
+        name(object),
+        text(object, "spec.policyName"),
+        param,
+        context.age(object)
+    ]
 }
 
 /// A selector with its field names, as this table alone shows it.

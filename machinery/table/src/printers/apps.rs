@@ -5,7 +5,8 @@ use machinery_value::Value;
 use super::Kind;
 use crate::column::{AGE, Column, NAME};
 use crate::view::{
-    Context, NONE, at, containers, flag_or, int, int_or, labels, list, name, row, selector, selector_cell, text,
+    Context, NONE, at, containers, flag_or, int, int_or, labels, list, name, row, selector, selector_cell,
+    text,
 };
 
 pub(super) const KINDS: &[Kind] = &[
@@ -42,7 +43,13 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         group: "apps",
         kind: "StatefulSet",
-        columns: &[NAME, Column::string("Ready"), AGE, Column::wide("Containers"), Column::wide("Images")],
+        columns: &[
+            NAME,
+            Column::string("Ready"),
+            AGE,
+            Column::wide("Containers"),
+            Column::wide("Images"),
+        ],
         cells: stateful_set,
     },
     Kind {
@@ -66,13 +73,22 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         group: "apps",
         kind: "ControllerRevision",
-        columns: &[NAME, Column::string("Controller"), Column::string("Revision"), AGE],
+        columns: &[
+            NAME,
+            Column::string("Controller"),
+            Column::string("Revision"),
+            AGE,
+        ],
         cells: controller_revision,
     },
 ];
 
 fn ready_of_desired(object: &Value) -> String {
-    format!("{}/{}", int(object, "status.readyReplicas"), int_or(object, "spec.replicas", 1))
+    format!(
+        "{}/{}",
+        int(object, "status.readyReplicas"),
+        int_or(object, "spec.replicas", 1)
+    )
 }
 
 fn deployment(object: &Value, context: Context<'_>) -> Vec<Value> {
@@ -106,7 +122,13 @@ fn replica_set(object: &Value, context: Context<'_>) -> Vec<Value> {
 
 fn stateful_set(object: &Value, context: Context<'_>) -> Vec<Value> {
     let (names, images) = containers(at(object, "spec.template"));
-    row![name(object), ready_of_desired(object), context.age(object), names, images]
+    row![
+        name(object),
+        ready_of_desired(object),
+        context.age(object),
+        names,
+        images
+    ]
 }
 
 fn daemon_set(object: &Value, context: Context<'_>) -> Vec<Value> {
@@ -138,5 +160,10 @@ fn controller_revision(object: &Value, context: Context<'_>) -> Vec<Value> {
             format!("{}/{}", kind.to_lowercase(), text(owner, "name"))
         }
     };
-    row![name(object), controller, int(object, "revision"), context.age(object)]
+    row![
+        name(object),
+        controller,
+        int(object, "revision"),
+        context.age(object)
+    ]
 }

@@ -1,7 +1,8 @@
 //! Autoscalers: what they measure against what they aim at.
 //!
 //! Version 1 has room for the CPU alone and keeps everything else in annotations, in an older shape. It is
-//! brought into the shape of version 2 first, so that both print alike.
+//! brought into the shape of version 2 first, so that both print alike. (The order of the metrics is lost on the way:
+//! who has the object in version 2 should print that.)
 
 use machinery_value::{Map, Value};
 use serde_json::json;
@@ -29,7 +30,12 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         group: "autoscaling",
         kind: "Scale",
-        columns: &[Column::string("Name"), Column::integer("Desired"), Column::integer("Available"), AGE],
+        columns: &[
+            Column::string("Name"),
+            Column::integer("Desired"),
+            Column::integer("Available"),
+            AGE,
+        ],
         cells: scale,
     },
 ];
@@ -38,13 +44,21 @@ pub(super) const KINDS: &[Kind] = &[
 const SHOWN: usize = 2;
 
 fn scale(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), int(object, "spec.replicas"), int(object, "status.replicas"), context.age(object)]
+    row![
+        name(object),
+        int(object, "spec.replicas"),
+        int(object, "status.replicas"),
+        context.age(object)
+    ]
 }
 
 fn autoscaler(object: &Value, context: Context<'_>) -> Vec<Value> {
     let (mut specs, statuses) = match context.version {
         "v1" => (first_specs(object), first_statuses(object)),
-        _ => (list(object, "spec.metrics").to_vec(), list(object, "status.currentMetrics").to_vec()),
+        _ => (
+            list(object, "spec.metrics").to_vec(),
+            list(object, "status.currentMetrics").to_vec(),
+        ),
     };
     if specs.is_empty() {
         specs.push(cpu_target(80));
@@ -104,7 +118,11 @@ fn metric(spec: &Value, status: &Value) -> String {
         }
         "pods" => format!("{}/{}", reported(status, "averageValue"), pointed(average)),
         _ if !average.is_null() => {
-            format!("{named}: {}/{}", reported(status, "averageValue"), quantity(average))
+            format!(
+                "{named}: {}/{}",
+                reported(status, "averageValue"),
+                quantity(average)
+            )
         }
         _ => format!(
             "{named}: {}/{}",
@@ -116,16 +134,26 @@ fn metric(spec: &Value, status: &Value) -> String {
 
 /// A value of a status: unknown while there is no status for the metric.
 fn reported(status: &Value, field: &str) -> String {
-    if status.is_null() { UNKNOWN.to_owned() } else { pointed(at(at(status, "current"), field)) }
+    if status.is_null() {
+        UNKNOWN.to_owned()
+    } else {
+        pointed(at(at(status, "current"), field))
+    }
 }
 
 /// A quantity that should be there; its absence shows.
 fn pointed(value: &Value) -> String {
-    if value.is_null() { "<nil>".to_owned() } else { quantity(value) }
+    if value.is_null() {
+        "<nil>".to_owned()
+    } else {
+        quantity(value)
+    }
 }
 
 fn percentage(value: &Value, otherwise: &str) -> String {
-    value.as_i64().map_or_else(|| otherwise.to_owned(), |percent| format!("{percent}%"))
+    value
+        .as_i64()
+        .map_or_else(|| otherwise.to_owned(), |percent| format!("{percent}%"))
 }
 
 fn cpu_target(percent: i64) -> Value {
@@ -138,9 +166,10 @@ fn first_specs(object: &Value) -> Vec<Value> {
     for spec in &mut specs {
         for (source, aim) in sources(spec) {
             let fields = match source {
-                "resource" | "containerResource" => {
-                    [("targetAverageUtilization", "averageUtilization"), ("targetAverageValue", "averageValue")]
-                }
+                "resource" | "containerResource" => [
+                    ("targetAverageUtilization", "averageUtilization"),
+                    ("targetAverageValue", "averageValue"),
+                ],
                 "object" => [("targetValue", "value"), ("averageValue", "averageValue")],
                 _ => [("targetValue", "value"), ("targetAverageValue", "averageValue")],
             };
@@ -158,7 +187,11 @@ fn first_statuses(object: &Value) -> Vec<Value> {
     let mut statuses = annotated(object, "autoscaling.alpha.kubernetes.io/current-metrics");
     for status in &mut statuses {
         for (source, state) in sources(status) {
-            let average = if source == "object" { "averageValue" } else { "currentAverageValue" };
+            let average = if source == "object" {
+                "averageValue"
+            } else {
+                "currentAverageValue"
+            };
             let fields = [
                 ("currentAverageUtilization", "averageUtilization"),
                 ("currentValue", "value"),
@@ -167,17 +200,19 @@ fn first_statuses(object: &Value) -> Vec<Value> {
             regroup(state, "current", &fields);
         }
     }
-    if statuses.is_empty() {
-        if let Some(percent) = at(object, "status.currentCPUUtilizationPercentage").as_i64() {
-            let current = json!({"averageUtilization": percent});
-            statuses.push(json!({"type": "Resource", "resource": {"name": "cpu", "current": current}}));
-        }
+    if statuses.is_empty()
+        && let Some(percent) = at(object, "status.currentCPUUtilizationPercentage").as_i64()
+    {
+        let current = json!({"averageUtilization": percent});
+        statuses.push(json!({"type": "Resource", "resource": {"name": "cpu", "current": current}}));
     }
     statuses
 }
 
 fn annotated(object: &Value, key: &str) -> Vec<Value> {
-    annotation(object, key).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    annotation(object, key)
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
 }
 
 /// The sources of a metric that are written out, to be changed in place.

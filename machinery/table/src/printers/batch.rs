@@ -80,7 +80,10 @@ fn status(object: &Value) -> &'static str {
 
 fn completions(object: &Value) -> String {
     let succeeded = int(object, "status.succeeded");
-    match (at(object, "spec.completions").as_i64(), at(object, "spec.parallelism").as_i64()) {
+    match (
+        at(object, "spec.completions").as_i64(),
+        at(object, "spec.parallelism").as_i64(),
+    ) {
         (Some(wanted), _) => format!("{succeeded}/{wanted}"),
         // A work queue: as many workers as given, done when one of them says so.
         (None, Some(parallelism @ 2..)) => format!("{succeeded}/1 of {parallelism}"),
@@ -106,7 +109,11 @@ fn cron_job(object: &Value, context: Context<'_>) -> Vec<Value> {
         name(object),
         text(object, "spec.schedule"),
         present_or(object, "spec.timeZone", NONE),
-        if flag_or(object, "spec.suspend", false) { "True" } else { "False" },
+        if flag_or(object, "spec.suspend", false) {
+            "True"
+        } else {
+            "False"
+        },
         count(object, "status.active"),
         last_schedule,
         context.age(object),

@@ -25,15 +25,30 @@ pub(super) const KINDS: &[Kind] = &[
         ],
         cells: replication_controller,
     },
-    Kind { group: "", kind: "Namespace", columns: &[NAME, Column::string("Status"), AGE], cells: namespace },
-    Kind { group: "", kind: "ServiceAccount", columns: &[NAME, AGE], cells: service_account },
+    Kind {
+        group: "",
+        kind: "Namespace",
+        columns: &[NAME, Column::string("Status"), AGE],
+        cells: namespace,
+    },
+    Kind {
+        group: "",
+        kind: "ServiceAccount",
+        columns: &[NAME, AGE],
+        cells: service_account,
+    },
     Kind {
         group: "",
         kind: "Secret",
         columns: &[NAME, Column::string("Type"), Column::string("Data"), AGE],
         cells: secret,
     },
-    Kind { group: "", kind: "ConfigMap", columns: &[NAME, Column::string("Data"), AGE], cells: config_map },
+    Kind {
+        group: "",
+        kind: "ConfigMap",
+        columns: &[NAME, Column::string("Data"), AGE],
+        cells: config_map,
+    },
     Kind {
         group: "",
         kind: "PersistentVolume",
@@ -77,13 +92,23 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         group: "",
         kind: "PodTemplate",
-        columns: &[NAME, Column::string("Containers"), Column::string("Images"), Column::string("Pod Labels")],
+        columns: &[
+            NAME,
+            Column::string("Containers"),
+            Column::string("Images"),
+            Column::string("Pod Labels"),
+        ],
         cells: pod_template,
     },
     Kind {
         group: "",
         kind: "ComponentStatus",
-        columns: &[NAME, Column::string("Status"), Column::string("Message"), Column::string("Error")],
+        columns: &[
+            NAME,
+            Column::string("Status"),
+            Column::string("Message"),
+            Column::string("Error"),
+        ],
         cells: component_status,
     },
 ];
@@ -108,7 +133,11 @@ fn replication_controller(object: &Value, context: Context<'_>) -> Vec<Value> {
 }
 
 fn namespace(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), text_or(object, "status.phase", "Active"), context.age(object)]
+    row![
+        name(object),
+        text_or(object, "status.phase", "Active"),
+        context.age(object)
+    ]
 }
 
 fn service_account(object: &Value, context: Context<'_>) -> Vec<Value> {
@@ -116,28 +145,48 @@ fn service_account(object: &Value, context: Context<'_>) -> Vec<Value> {
 }
 
 fn secret(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), text_or(object, "type", "Opaque"), count(object, "data"), context.age(object)]
+    row![
+        name(object),
+        text_or(object, "type", "Opaque"),
+        count(object, "data"),
+        context.age(object)
+    ]
 }
 
 fn config_map(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), count(object, "data") + count(object, "binaryData"), context.age(object)]
+    row![
+        name(object),
+        count(object, "data") + count(object, "binaryData"),
+        context.age(object)
+    ]
 }
 
 /// The short names of the access modes, each once and always in the same order.
 fn access_modes(modes: &[Value]) -> String {
-    let short =
-        [("ReadWriteOnce", "RWO"), ("ReadOnlyMany", "ROX"), ("ReadWriteMany", "RWX"), ("ReadWriteOncePod", "RWOP")];
-    let present = short.iter().filter(|(long, _)| modes.iter().any(|mode| mode == long));
+    let short = [
+        ("ReadWriteOnce", "RWO"),
+        ("ReadOnlyMany", "ROX"),
+        ("ReadWriteMany", "RWX"),
+        ("ReadWriteOncePod", "RWOP"),
+    ];
+    let present = short
+        .iter()
+        .filter(|(long, _)| modes.iter().any(|mode| mode == long));
     present.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }
 
 /// The storage class; the annotation it was once named in still goes first.
 fn storage_class(object: &Value) -> &str {
-    annotation(object, "volume.beta.kubernetes.io/storage-class").unwrap_or_else(|| text(object, "spec.storageClassName"))
+    annotation(object, "volume.beta.kubernetes.io/storage-class")
+        .unwrap_or_else(|| text(object, "spec.storageClassName"))
 }
 
 fn phase(object: &Value) -> &str {
-    if deleting(object) { "Terminating" } else { text_or(object, "status.phase", "Pending") }
+    if deleting(object) {
+        "Terminating"
+    } else {
+        text_or(object, "status.phase", "Pending")
+    }
 }
 
 fn persistent_volume(object: &Value, context: Context<'_>) -> Vec<Value> {
@@ -166,7 +215,10 @@ fn persistent_volume_claim(object: &Value, context: Context<'_>) -> Vec<Value> {
     // What the volume offers is known once there is one.
     let (capacity, modes) = match volume {
         "" => (String::new(), String::new()),
-        _ => (quantity(at(object, "status.capacity.storage")), access_modes(list(object, "status.accessModes"))),
+        _ => (
+            quantity(at(object, "status.capacity.storage")),
+            access_modes(list(object, "status.accessModes")),
+        ),
     };
     row![
         name(object),
@@ -189,23 +241,46 @@ fn resource_quota(object: &Value, context: Context<'_>) -> Vec<Value> {
         for (resource, hard) in hard {
             let used = used.get(resource).unwrap_or(&Value::Null);
             let printed = format!("{resource}: {}/{}", quantity(used), quantity(hard));
-            if resource.starts_with("limits.") { limits.push(printed) } else { requests.push(printed) }
+            if resource.starts_with("limits.") {
+                limits.push(printed)
+            } else {
+                requests.push(printed)
+            }
         }
     }
-    row![name(object), requests.join(", "), limits.join(", "), context.age(object)]
+    row![
+        name(object),
+        requests.join(", "),
+        limits.join(", "),
+        context.age(object)
+    ]
 }
 
 fn pod_template(object: &Value, _: Context<'_>) -> Vec<Value> {
     let (names, images) = containers(at(object, "template"));
-    row![name(object), names, images, labels(at(object, "template.metadata.labels"))]
+    row![
+        name(object),
+        names,
+        images,
+        labels(at(object, "template.metadata.labels"))
+    ]
 }
 
 fn component_status(object: &Value, _: Context<'_>) -> Vec<Value> {
     match condition(object, "conditions", "Healthy") {
         None => row![name(object), "Unknown", "", ""],
         Some(healthy) => {
-            let status = if text(healthy, "status") == "True" { "Healthy" } else { "Unhealthy" };
-            row![name(object), status, text(healthy, "message"), text(healthy, "error")]
+            let status = if text(healthy, "status") == "True" {
+                "Healthy"
+            } else {
+                "Unhealthy"
+            };
+            row![
+                name(object),
+                status,
+                text(healthy, "message"),
+                text(healthy, "error")
+            ]
         }
     }
 }

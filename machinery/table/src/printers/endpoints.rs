@@ -7,7 +7,12 @@ use crate::column::{AGE, Column, NAME};
 use crate::view::{Context, NONE, at, int, list, name, row, text, texts, three_of};
 
 pub(super) const KINDS: &[Kind] = &[
-    Kind { group: "", kind: "Endpoints", columns: &[NAME, Column::string("Endpoints"), AGE], cells: endpoints },
+    Kind {
+        group: "",
+        kind: "Endpoints",
+        columns: &[NAME, Column::string("Endpoints"), AGE],
+        cells: endpoints,
+    },
     Kind {
         group: "discovery.k8s.io",
         kind: "EndpointSlice",
@@ -23,7 +28,11 @@ pub(super) const KINDS: &[Kind] = &[
 ];
 
 fn endpoints(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), addresses(list(object, "subsets")), context.age(object)]
+    row![
+        name(object),
+        addresses(list(object, "subsets")),
+        context.age(object)
+    ]
 }
 
 /// Every address with every port of its subset; the bare address where a subset has no ports.
@@ -47,7 +56,11 @@ fn addresses(subsets: &[Value]) -> String {
         }
     }
     // Subsets without a ready address leave the cell blank.
-    if all.is_empty() { String::new() } else { three_of(&all) }
+    if all.is_empty() {
+        String::new()
+    } else {
+        three_of(&all)
+    }
 }
 
 fn endpoint_slice(object: &Value, context: Context<'_>) -> Vec<Value> {
@@ -57,7 +70,13 @@ fn endpoint_slice(object: &Value, context: Context<'_>) -> Vec<Value> {
         .flat_map(|endpoint| texts(endpoint, "addresses", None))
         .map(str::to_owned)
         .collect();
-    row![name(object), text(object, "addressType"), three_of(&ports), three_of(&addresses), context.age(object)]
+    row![
+        name(object),
+        text(object, "addressType"),
+        three_of(&ports),
+        three_of(&addresses),
+        context.age(object)
+    ]
 }
 
 /// The number of a port, else its name; `*` when it has neither.

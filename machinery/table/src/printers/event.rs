@@ -21,8 +21,18 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(super) const KINDS: &[Kind] = &[
-    Kind { group: "", kind: "Event", columns: COLUMNS, cells: core_event },
-    Kind { group: "events.k8s.io", kind: "Event", columns: COLUMNS, cells: new_event },
+    Kind {
+        group: "",
+        kind: "Event",
+        columns: COLUMNS,
+        cells: core_event,
+    },
+    Kind {
+        group: "events.k8s.io",
+        kind: "Event",
+        columns: COLUMNS,
+        cells: new_event,
+    },
 ];
 
 /// Where one of the two groups keeps what both have.

@@ -26,7 +26,12 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         group: GROUP,
         kind: "IngressClass",
-        columns: &[NAME, Column::string("Controller"), Column::string("Parameters"), AGE],
+        columns: &[
+            NAME,
+            Column::string("Controller"),
+            Column::string("Parameters"),
+            AGE,
+        ],
         cells: ingress_class,
     },
     Kind {
@@ -35,9 +40,19 @@ pub(super) const KINDS: &[Kind] = &[
         columns: &[NAME, Column::string("Pod-Selector"), AGE],
         cells: network_policy,
     },
-    Kind { group: GROUP, kind: "ServiceCIDR", columns: &[NAME, Column::string("CIDRs"), AGE], cells: service_cidr },
+    Kind {
+        group: GROUP,
+        kind: "ServiceCIDR",
+        columns: &[NAME, Column::string("CIDRs"), AGE],
+        cells: service_cidr,
+    },
     // Rows have one cell more than there are columns: an age that no heading stands over.
-    Kind { group: GROUP, kind: "IPAddress", columns: &[NAME, Column::string("ParentRef")], cells: ip_address },
+    Kind {
+        group: GROUP,
+        kind: "IPAddress",
+        columns: &[NAME, Column::string("ParentRef")],
+        cells: ip_address,
+    },
 ];
 
 fn ingress(object: &Value, context: Context<'_>) -> Vec<Value> {
@@ -46,7 +61,11 @@ fn ingress(object: &Value, context: Context<'_>) -> Vec<Value> {
         present_or(object, "spec.ingressClassName", NONE),
         hosts(&texts(object, "spec.rules", Some("host"))),
         load_balancer(list(object, "status.loadBalancer.ingress")).join(","),
-        if list(object, "spec.tls").is_empty() { "80" } else { "80, 443" },
+        if list(object, "spec.tls").is_empty() {
+            "80"
+        } else {
+            "80, 443"
+        },
         context.age(object),
     ]
 }
@@ -62,26 +81,45 @@ fn hosts(rules: &[&str]) -> String {
             shown.push(*host);
         }
     }
-    if shown.is_empty() { "*".to_owned() } else { shown.join(",") }
+    if shown.is_empty() {
+        "*".to_owned()
+    } else {
+        shown.join(",")
+    }
 }
 
 fn ingress_class(object: &Value, context: Context<'_>) -> Vec<Value> {
     let parameters = match at(object, "spec.parameters") {
         Value::Null => NONE.to_owned(),
         parameters => {
-            let group = at(parameters, "apiGroup").as_str().map_or_else(String::new, |group| format!(".{group}"));
+            let group = at(parameters, "apiGroup")
+                .as_str()
+                .map_or_else(String::new, |group| format!(".{group}"));
             format!("{}{group}/{}", text(parameters, "kind"), text(parameters, "name"))
         }
     };
-    row![name(object), text(object, "spec.controller"), parameters, context.age(object)]
+    row![
+        name(object),
+        text(object, "spec.controller"),
+        parameters,
+        context.age(object)
+    ]
 }
 
 fn network_policy(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), selector_cell(at(object, "spec.podSelector")), context.age(object)]
+    row![
+        name(object),
+        selector_cell(at(object, "spec.podSelector")),
+        context.age(object)
+    ]
 }
 
 fn service_cidr(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), texts(object, "spec.cidrs", None).join(","), context.age(object)]
+    row![
+        name(object),
+        texts(object, "spec.cidrs", None).join(","),
+        context.age(object)
+    ]
 }
 
 fn ip_address(object: &Value, context: Context<'_>) -> Vec<Value> {

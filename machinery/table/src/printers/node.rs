@@ -45,7 +45,9 @@ fn node(object: &Value, context: Context<'_>) -> Vec<Value> {
 
 fn status(object: &Value) -> String {
     // Of several conditions of the type the last one counts.
-    let ready = list(object, "status.conditions").iter().rfind(|condition| text(condition, "type") == "Ready");
+    let ready = list(object, "status.conditions")
+        .iter()
+        .rfind(|condition| text(condition, "type") == "Ready");
     let ready = match ready.map(|condition| text(condition, "status")) {
         Some("True") => "Ready",
         Some(_) => "NotReady",
@@ -63,17 +65,25 @@ fn roles(labels: &Value) -> String {
         .as_object()
         .into_iter()
         .flatten()
-        .filter_map(|(key, value)| match key.strip_prefix("node-role.kubernetes.io/") {
-            Some(role) => Some(role),
-            None if key == "kubernetes.io/role" => value.as_str(),
-            None => None,
-        })
+        .filter_map(
+            |(key, value)| match key.strip_prefix("node-role.kubernetes.io/") {
+                Some(role) => Some(role),
+                None if key == "kubernetes.io/role" => value.as_str(),
+                None => None,
+            },
+        )
         .filter(|role| !role.is_empty())
         .collect();
-    if roles.is_empty() { NONE.to_owned() } else { Vec::from_iter(roles).join(",") }
+    if roles.is_empty() {
+        NONE.to_owned()
+    } else {
+        Vec::from_iter(roles).join(",")
+    }
 }
 
 fn address<'a>(object: &'a Value, r#type: &str) -> &'a str {
     let mut addresses = list(object, "status.addresses").iter();
-    addresses.find(|address| text(address, "type") == r#type).map_or(NONE, |address| text(address, "address"))
+    addresses
+        .find(|address| text(address, "type") == r#type)
+        .map_or(NONE, |address| text(address, "address"))
 }

@@ -42,7 +42,11 @@ fn pod(pod: &Value, context: Context<'_>) -> Vec<Value> {
     let state = State::of(pod);
     let restarts = match state.restarts.last {
         Some(last) if state.restarts.count != 0 => {
-            format!("{} ({} ago)", state.restarts.count, age::since(Some(last), context.now))
+            format!(
+                "{} ({} ago)",
+                state.restarts.count,
+                age::since(Some(last), context.now)
+            )
         }
         _ => state.restarts.count.to_string(),
     };
@@ -83,7 +87,9 @@ struct Restarts {
 impl Restarts {
     fn add(&mut self, status: &Value) {
         self.count = self.count.saturating_add(int(status, "restartCount"));
-        self.last = self.last.max(age::time_of(at(status, "lastState.terminated.finishedAt")));
+        self.last = self
+            .last
+            .max(age::time_of(at(status, "lastState.terminated.finishedAt")));
     }
 }
 

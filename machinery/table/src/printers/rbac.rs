@@ -16,14 +16,26 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(super) const KINDS: &[Kind] = &[
-    Kind { group: "rbac.authorization.k8s.io", kind: "RoleBinding", columns: COLUMNS, cells: binding },
-    Kind { group: "rbac.authorization.k8s.io", kind: "ClusterRoleBinding", columns: COLUMNS, cells: binding },
+    Kind {
+        group: "rbac.authorization.k8s.io",
+        kind: "RoleBinding",
+        columns: COLUMNS,
+        cells: binding,
+    },
+    Kind {
+        group: "rbac.authorization.k8s.io",
+        kind: "ClusterRoleBinding",
+        columns: COLUMNS,
+        cells: binding,
+    },
 ];
 
 fn binding(object: &Value, context: Context<'_>) -> Vec<Value> {
     let role = at(object, "roleRef");
     let subjects = |kind: &str| -> String {
-        let of_kind = list(object, "subjects").iter().filter(|subject| text(subject, "kind") == kind);
+        let of_kind = list(object, "subjects")
+            .iter()
+            .filter(|subject| text(subject, "kind") == kind);
         let printed = of_kind.map(|subject| match kind {
             "ServiceAccount" => format!("{}/{}", text(subject, "namespace"), text(subject, "name")),
             _ => text(subject, "name").to_owned(),

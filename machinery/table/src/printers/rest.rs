@@ -6,8 +6,8 @@ use super::Kind;
 use crate::age::human_duration;
 use crate::column::{AGE, Column, NAME};
 use crate::view::{
-    Context, NONE, UNSET, at, condition, deleting, flag_or, int, int_or_string, list, name, present_or, row, text,
-    text_or, three_of,
+    Context, NONE, UNSET, at, condition, deleting, flag_or, int, int_or_string, list, name, present_or, row,
+    text, text_or, three_of,
 };
 
 pub(super) const KINDS: &[Kind] = &[
@@ -35,7 +35,12 @@ pub(super) const KINDS: &[Kind] = &[
         ],
         cells: priority_class,
     },
-    Kind { group: "scheduling.k8s.io", kind: "Workload", columns: &[NAME, AGE], cells: name_and_age },
+    Kind {
+        group: "scheduling.k8s.io",
+        kind: "Workload",
+        columns: &[NAME, AGE],
+        cells: name_and_age,
+    },
     Kind {
         group: "coordination.k8s.io",
         kind: "Lease",
@@ -106,24 +111,45 @@ pub(super) const KINDS: &[Kind] = &[
         columns: &[NAME, Column::string("Service"), Column::string("Available"), AGE],
         cells: api_service,
     },
-    Kind { group: "resource.k8s.io", kind: "DeviceClass", columns: &[NAME, AGE], cells: name_and_age },
+    Kind {
+        group: "resource.k8s.io",
+        kind: "DeviceClass",
+        columns: &[NAME, AGE],
+        cells: name_and_age,
+    },
     Kind {
         group: "resource.k8s.io",
         kind: "ResourceClaim",
         columns: &[NAME, Column::string("State"), AGE],
         cells: resource_claim,
     },
-    Kind { group: "resource.k8s.io", kind: "ResourceClaimTemplate", columns: &[NAME, AGE], cells: name_and_age },
+    Kind {
+        group: "resource.k8s.io",
+        kind: "ResourceClaimTemplate",
+        columns: &[NAME, AGE],
+        cells: name_and_age,
+    },
     Kind {
         group: "resource.k8s.io",
         kind: "ResourceSlice",
-        columns: &[NAME, Column::string("Node"), Column::string("Driver"), Column::string("Pool"), AGE],
+        columns: &[
+            NAME,
+            Column::string("Node"),
+            Column::string("Driver"),
+            Column::string("Pool"),
+            AGE,
+        ],
         cells: resource_slice,
     },
     Kind {
         group: "internal.apiserver.k8s.io",
         kind: "StorageVersion",
-        columns: &[NAME, Column::string("CommonEncodingVersion"), Column::string("StorageVersions"), AGE],
+        columns: &[
+            NAME,
+            Column::string("CommonEncodingVersion"),
+            Column::string("StorageVersions"),
+            AGE,
+        ],
         cells: storage_version,
     },
 ];
@@ -154,7 +180,11 @@ fn priority_class(object: &Value, context: Context<'_>) -> Vec<Value> {
 }
 
 fn lease(object: &Value, context: Context<'_>) -> Vec<Value> {
-    row![name(object), text(object, "spec.holderIdentity"), context.age(object)]
+    row![
+        name(object),
+        text(object, "spec.holderIdentity"),
+        context.age(object)
+    ]
 }
 
 fn lease_candidate(object: &Value, context: Context<'_>) -> Vec<Value> {
@@ -255,9 +285,16 @@ fn resource_claim(object: &Value, context: Context<'_>) -> Vec<Value> {
         (deleting(object), "deleted"),
         (!allocated && !deleting(object), "pending"),
         (allocated, "allocated"),
-        (allocated && !list(object, "status.reservedFor").is_empty(), "reserved"),
+        (
+            allocated && !list(object, "status.reservedFor").is_empty(),
+            "reserved",
+        ),
     ];
-    let states: Vec<&str> = states.iter().filter(|(holds, _)| *holds).map(|(_, state)| *state).collect();
+    let states: Vec<&str> = states
+        .iter()
+        .filter(|(holds, _)| *holds)
+        .map(|(_, state)| *state)
+        .collect();
     row![name(object), states.join(","), context.age(object)]
 }
 
@@ -274,7 +311,13 @@ fn resource_slice(object: &Value, context: Context<'_>) -> Vec<Value> {
 fn storage_version(object: &Value, context: Context<'_>) -> Vec<Value> {
     let versions: Vec<String> = list(object, "status.storageVersions")
         .iter()
-        .map(|version| format!("{}={}", text(version, "apiServerID"), text(version, "encodingVersion")))
+        .map(|version| {
+            format!(
+                "{}={}",
+                text(version, "apiServerID"),
+                text(version, "encodingVersion")
+            )
+        })
         .collect();
     row![
         name(object),

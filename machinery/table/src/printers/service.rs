@@ -39,8 +39,14 @@ fn service(object: &Value, context: Context<'_>) -> Vec<Value> {
 
 /// The addresses of a load balancer, each once and in order: an address is preferred to a host name.
 pub(super) fn load_balancer(ingress: &[Value]) -> Vec<&str> {
-    let addresses = ingress.iter().map(|point| text_or(point, "ip", text(point, "hostname")));
-    addresses.filter(|address| !address.is_empty()).collect::<BTreeSet<_>>().into_iter().collect()
+    let addresses = ingress
+        .iter()
+        .map(|point| text_or(point, "ip", text(point, "hostname")));
+    addresses
+        .filter(|address| !address.is_empty())
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 fn external_ip(object: &Value, r#type: &str) -> String {
@@ -67,5 +73,9 @@ fn ports(ports: &[Value]) -> String {
             _ => format!("{}/{protocol}", int(port, "port")),
         }
     });
-    if ports.is_empty() { NONE.to_owned() } else { printed.collect::<Vec<_>>().join(",") }
+    if ports.is_empty() {
+        NONE.to_owned()
+    } else {
+        printed.collect::<Vec<_>>().join(",")
+    }
 }

@@ -41,7 +41,12 @@ pub(super) const KINDS: &[Kind] = &[
         ],
         cells: volume_attachment,
     },
-    Kind { group: GROUP, kind: "CSINode", columns: &[NAME, Column::integer("Drivers"), AGE], cells: csi_node },
+    Kind {
+        group: GROUP,
+        kind: "CSINode",
+        columns: &[NAME, Column::integer("Drivers"), AGE],
+        cells: csi_node,
+    },
     Kind {
         group: GROUP,
         kind: "CSIDriver",
@@ -60,10 +65,17 @@ pub(super) const KINDS: &[Kind] = &[
 ];
 
 fn storage_class(object: &Value, context: Context<'_>) -> Vec<Value> {
-    let default = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"]
-        .iter()
-        .any(|key| annotation(object, key) == Some("true"));
-    let name = if default { format!("{} (default)", name(object)) } else { name(object).to_owned() };
+    let default = [
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ]
+    .iter()
+    .any(|key| annotation(object, key) == Some("true"));
+    let name = if default {
+        format!("{} (default)", name(object))
+    } else {
+        name(object).to_owned()
+    };
     row![
         name,
         text(object, "provisioner"),
