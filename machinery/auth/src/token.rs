@@ -13,6 +13,7 @@ mod claims;
 mod jwt;
 mod key;
 mod live;
+mod memo;
 mod request;
 #[cfg(test)]
 mod tests;

@@ -137,3 +137,61 @@ fn fingerprint(der: &[u8]) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, DistinguishedName, DnType, DnValue, KeyPair};
+
+    fn uid_type() -> DnType {
+        DnType::from_oid(&[1, 3, 6, 1, 4, 1, 57683, 2])
+    }
+
+    fn certificate(subject: &[(DnType, DnValue)]) -> Vec<u8> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        for (kind, value) in subject {
+            params.distinguished_name.push(kind.clone(), value.clone());
+        }
+        params
+            .self_signed(&KeyPair::generate().unwrap())
+            .unwrap()
+            .der()
+            .to_vec()
+    }
+
+    #[test]
+    fn subjects_and_whom_they_name() {
+        let name = || (DnType::CommonName, DnValue::from("ann"));
+        let group = (DnType::OrganizationName, DnValue::from("devs"));
+        let uid = (uid_type(), DnValue::from("u-1"));
+        let number = (uid_type(), DnValue::Ia5String("u-1".try_into().unwrap()));
+        for (subject, expected) in [
+            (vec![name()], Ok(("ann", "", vec!["system:authenticated"]))),
+            (
+                vec![group.clone(), name(), uid],
+                Ok(("ann", "u-1", vec!["devs", "system:authenticated"])),
+            ),
+            (vec![group], Err(X509Error::NoCommonName)),
+            (
+                vec![(DnType::CommonName, DnValue::from(""))],
+                Err(X509Error::NoCommonName),
+            ),
+            (vec![name(), number], Err(X509Error::BadUid)),
+            (
+                vec![name(), (uid_type(), DnValue::from(""))],
+                Err(X509Error::BadUid),
+            ),
+        ] {
+            let got = user(&certificate(&subject), "2026-01-01T00:00:00Z".parse().unwrap());
+            let got = got.as_ref().map(|u| {
+                (
+                    u.name.as_str(),
+                    u.uid.as_str(),
+                    u.groups.iter().map(String::as_str).collect(),
+                )
+            });
+            assert_eq!(got.map_err(Clone::clone), expected);
+        }
+    }
+}

@@ -234,6 +234,10 @@ fn time_audience_issuer_and_signature_are_checked() {
             text
         );
     }
+    // A signature that was found good is remembered, its time and audience are not.
+    assert!(tokens.verify(&plain, &[], at(1000)).is_ok());
+    assert_eq!(tokens.verify(&plain, &[], at(9000)), Err(TokenError::Expired));
+    assert!(tokens.verify(&plain, &["db".to_owned()], at(1000)).is_err());
     // One audience may stand alone.
     assert!(tokens.verify(&with("aud", json!(ISSUER)), &[], at(1000)).is_ok());
 }
