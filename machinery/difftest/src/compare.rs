@@ -139,30 +139,25 @@ fn each_parent(value: &mut Value, parts: &[String], act: &mut dyn FnMut(&mut Val
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = if self.path.is_empty() {
-            "(the whole body)"
-        } else {
-            &self.path
-        };
-        write!(f, "{path}: {} | {}", Side(&self.left), Side(&self.right))
+        let path = if self.path.is_empty() { "(the whole body)" } else { &self.path };
+        let [left, right] = [&self.left, &self.right].map(|side| match side {
+            None => "(absent)".to_owned(),
+            Some(value) => value.to_string(),
+        });
+        let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).count();
+        write!(f, "{path}: {} | {}", shortened(&left, same), shortened(&right, same))
     }
 }
 
-/// A value on one line, shortened.
-struct Side<'a>(&'a Option<Value>);
-
-impl fmt::Display for Side<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const WIDEST: usize = 400;
-        let Some(value) = self.0 else {
-            return f.write_str("(absent)");
-        };
-        let text = value.to_string();
-        match text.char_indices().nth(WIDEST) {
-            None => f.write_str(&text),
-            Some((end, _)) => write!(f, "{}… ({} bytes)", &text[..end], text.len()),
-        }
-    }
+/// A long text around the place where it begins to differ.
+fn shortened(text: &str, same: usize) -> String {
+    const BEFORE: usize = 60;
+    const WIDEST: usize = 400;
+    let skipped = if same > BEFORE { same - BEFORE } else { 0 };
+    let shown: String = text.chars().skip(skipped).take(WIDEST).collect();
+    let before = if skipped > 0 { "…" } else { "" };
+    let after = if text.chars().count() > skipped + WIDEST { "…" } else { "" };
+    format!("{before}{shown}{after}")
 }
 
 #[cfg(test)]
@@ -193,6 +188,14 @@ mod tests {
             differences(&json!("a"), &json!(["a"]))[0].to_string(),
             "(the whole body): \"a\" | [\"a\"]"
         );
+    }
+
+    #[test]
+    fn long_texts_are_shown_where_they_differ() {
+        let text = |end: &str| json!(format!("{}{end}", "x".repeat(1000)));
+        let shown = differences(&text("left"), &text("right"))[0].to_string();
+        assert!(shown.len() < 300, "{shown}");
+        assert!(shown.contains("xleft\"") && shown.contains("xright\""), "{shown}");
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | cells of ages in tables | `<age>` | they are times |
 //! | `description` of table columns | left out | prose that nothing acts on |
 //! | `clusterIP`, `clusterIPs`, `nodePort`, `healthCheckNodePort` | `<ip>`, `<port>` | allocated at random |
+//! | the object that an error about a patch quotes | `<object>` | has all of the above in it, in the server's own spelling |
 //! | `serverAddress` | `<address>` | each server has its own |
 //! | signed tokens (JWT) | `<token>` | each server has its own key |
 //! | periodic bookmarks of a watch | left out | sent when a timer says so; the one that ends the initial events stays |
@@ -164,13 +165,16 @@ impl Normaliser {
         label
     }
 
-    /// A name counts as made up only if it is the prefix and five more letters; anything else is left to differ.
+    /// A name counts as made up only if it is the prefix (shortened where the whole would be longer than a label may be) and
+    /// five more letters; anything else is left to differ.
     fn generated_name(&mut self, metadata: &Map<String, Value>) {
         let text = |key: &str| metadata.get(key).and_then(Value::as_str);
         if let (Some(name), Some(prefix)) = (text("name"), text("generateName"))
-            && name.strip_prefix(prefix).is_some_and(|suffix| suffix.len() == 5)
+            && let Some(start) = name.len().checked_sub(5).and_then(|end| name.get(..end))
+            && prefix.starts_with(start)
+            && (prefix == start || name.len() == 63)
         {
-            self.made_up.insert(name.to_owned(), format!("{prefix}<random>"));
+            self.made_up.insert(name.to_owned(), format!("{start}<random>"));
         }
     }
 
@@ -205,6 +209,9 @@ impl Normaliser {
         if let Some(placeholder) = by_key(text, key).or_else(|| by_shape(text)) {
             *text = placeholder.to_owned();
             return;
+        }
+        if key == "message" {
+            replace_quoted_object(text);
         }
         for (name, placeholder) in &self.made_up {
             if text.contains(name.as_str()) {
@@ -300,6 +307,17 @@ fn is_uuid(bytes: Option<&[u8]>) -> bool {
             _ => byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase(),
         })
     })
+}
+
+/// An error about a patch quotes the whole object that the patch led to, as one long string.
+fn replace_quoted_object(text: &mut String) {
+    const START: &str = "Invalid value: \"{";
+    const END: &str = "}\": ";
+    if let (Some(start), Some(end)) = (text.find(START), text.rfind(END))
+        && start + START.len() < end
+    {
+        text.replace_range(start + START.len() - 1..end + 1, "<object>");
+    }
 }
 
 /// The server's own counts in messages about resource versions: those in brackets and those after `current: `.

@@ -93,12 +93,21 @@ pub struct Step {
 
 /// The body of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, from = "Value")]
 pub enum Body {
     /// Sent byte by byte.
     Raw(String),
     /// Sent as JSON.
     Json(Value),
+}
+
+impl From<Value> for Body {
+    fn from(value: Value) -> Body {
+        match value {
+            Value::String(text) => Body::Raw(text),
+            other => Body::Json(other),
+        }
+    }
 }
 
 /// The kinds of patches.
@@ -207,7 +216,9 @@ fn error(file: &Path, what: impl std::fmt::Display) -> ScriptError {
 
 fn parse(file: &Path) -> Result<Script, ScriptError> {
     let text = std::fs::read_to_string(file).map_err(|e| error(file, e))?;
-    serde_saphyr::from_str(&text).map_err(|e| error(file, e))
+    // A key called `y` is a key, not a truth.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(&text, options).map_err(|e| error(file, e))
 }
 
 /// Every script of a directory, by name; fixtures are in `fixtures` beside it.

@@ -74,6 +74,10 @@ fn values() {
             json!({"message": "the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (300)."}),
             json!({"message": "the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (<rv>)."}),
         ),
+        (
+            json!({"message": "patch: Invalid value: \"{\\\"a\\\":{}}\": strict decoding error"}),
+            json!({"message": "patch: Invalid value: \"<object>\": strict decoding error"}),
+        ),
         (json!({"message": "5 of (3)"}), json!({"message": "5 of (3)"})),
         (
             json!({"message": format!("UID in object meta: {UID}")}),
@@ -93,6 +97,9 @@ fn made_up_names_are_followed() {
     assert_eq!(normaliser.value(made)["metadata"]["name"], "g-<random>");
     let later = normaliser.value(json!({"message": "configmaps \"g-gmt62\" not found"}));
     assert_eq!(later["message"], "configmaps \"g-<random>\" not found");
+    let long = "a".repeat(70);
+    let made = json!({"metadata": {"name": format!("{}x2x4x", &long[..58]), "generateName": long}});
+    assert_eq!(normaliser.value(made)["metadata"]["name"], format!("{}<random>", &long[..58]));
     let wrong = json!({"metadata": {"name": "h-123456", "generateName": "h-"}});
     assert_eq!(
         normaliser.value(wrong.clone()),
