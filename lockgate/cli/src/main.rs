@@ -1,2 +1,54 @@
-//! The `lockgate` binary.
-fn main() {}
+//! The `lockgate` binary: parses, calls, prints.
+
+mod exit;
+mod gates;
+mod up;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Failure;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A multi-cluster Kubernetes control plane: nothing moves in the fleet until the rules that guard change say so.
+#[derive(Debug, Parser)]
+#[command(name = "lockgate", version, propagate_version = true, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a hub and member clusters on this machine
+    Up(up::UpArguments),
+}
+
+fn main() -> std::process::ExitCode {
+    let arguments = Arguments::parse();
+    start_logging();
+    // One provider of cryptography for the whole process, chosen here.
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        tracing::debug!("a provider of cryptography was installed before");
+    }
+    let result = match arguments.command {
+        Command::Up(up) => up::run(up),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => report(&failure),
+    }
+}
+
+fn report(failure: &Failure) -> std::process::ExitCode {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "error: {failure}");
+    failure.code()
+}
+
+fn start_logging() {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}

@@ -36,10 +36,9 @@ pub(crate) fn mutate(
     resource: &Resource,
     new: &mut Value,
     old: Option<&Value>,
-    options: &WriteOptions,
 ) -> Result<(), ApiError> {
     if resource.group.is_empty() && resource.kind == "Service" {
-        service::allocate_addresses(server, new, old, options.dry_run)?;
+        service::allocate_addresses(server, new, old)?;
     }
     Ok(())
 }

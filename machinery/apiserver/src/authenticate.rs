@@ -32,13 +32,9 @@ pub(crate) struct Authenticator {
 
 impl Authenticator {
     pub(crate) fn new(pki: &Pki, known: Vec<(String, UserInfo)>) -> Self {
-        let mut tokens = StaticTokens::new();
-        for (token, user) in known {
-            tokens.insert(&token, user);
-        }
         Self {
             accounts: ServiceAccountTokens::new(pki.token_key(), ISSUER),
-            tokens,
+            tokens: StaticTokens::new(known),
             anonymous: Arc::new(UserInfo::anonymous()),
         }
     }
@@ -57,9 +53,10 @@ impl Authenticator {
             return certificate.user(server.now()).cloned().map_err(|_| ApiError::unauthorized());
         }
         let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(self.anonymous.clone()) };
-        let token = value.to_str().ok().and_then(bearer_token).ok_or_else(ApiError::unauthorized)?;
-        if let Some(user) = self.tokens.user(token) {
-            return Ok(user);
+        // Another scheme than Bearer says nothing to us.
+        let Some(token) = value.to_str().ok().and_then(bearer_token) else { return Ok(self.anonymous.clone()) };
+        if let Some(user) = self.tokens.find(token) {
+            return Ok(Arc::new(user.clone()));
         }
         match self.verify(server, token, &[]) {
             Ok(verified) => Ok(Arc::new(verified.user.authenticated())),
@@ -78,8 +75,8 @@ impl Authenticator {
     }
 
     /// The user of a fixed token.
-    pub(crate) fn known(&self, token: &str) -> Option<Arc<UserInfo>> {
-        self.tokens.user(token)
+    pub(crate) fn known(&self, token: &str) -> Option<&UserInfo> {
+        self.tokens.find(token)
     }
 }
 

@@ -1,12 +1,238 @@
-//! The controllers without which an API server is no cluster.
+//! The controllers without which an API server is no cluster: garbage collection, namespaces, definitions,
+//! service accounts and their tokens, aggregated roles, the expiry of events.
+//!
+//! One task for each server sees every change of the store and turns it into jobs; a job looks at the state as it
+//! is when its turn comes, so that neither order nor repetition matters. When the task falls behind the store's
+//! watch, it starts over from a listing.
 
+mod accounts;
+mod definitions;
+mod events;
+mod garbage;
+mod namespaces;
+mod roles;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
+use machinery_store::{Kind, Next};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
+use crate::object::Stored;
+use crate::registry::built_in;
+use crate::resource::{Resource, key_prefix};
 use crate::server::Inner;
+use crate::status::ApiError;
 
-/// Starts them all.
-pub(crate) fn start(_server: &Arc<Inner>) -> Vec<JoinHandle<()>> {
-    Vec::new()
+/// How far the task may fall behind before it starts over.
+const BUFFER: usize = 65_536;
+/// How long a job that failed rests.
+const RETRY: Duration = Duration::from_millis(200);
+/// How often expired events are looked for.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// Something to look at. Names and keys, never contents: a job reads the state when it runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Job {
+    /// An object with owners: does one of them still hold it?
+    Dependent(String),
+    /// An object on its way out that waits for its dependents.
+    Owner(String),
+    /// A namespace.
+    Namespace(String),
+    /// A definition.
+    Definition(String),
+    /// A Secret that may want a token.
+    TokenSecret(String),
+    /// The aggregated roles.
+    Roles,
+}
+
+/// Starts the task.
+pub(crate) fn start(server: &Arc<Inner>) -> Vec<JoinHandle<()>> {
+    let server = server.clone();
+    vec![tokio::spawn(async move {
+        loop {
+            Caretaker::new(&server).run().await;
+        }
+    })]
+}
+
+struct Caretaker<'a> {
+    server: &'a Inner,
+    graph: garbage::Graph,
+    expiries: events::Expiries,
+    queue: VecDeque<Job>,
+    queued: BTreeSet<Job>,
+    resting: Vec<(Instant, Job)>,
+}
+
+impl<'a> Caretaker<'a> {
+    fn new(server: &'a Inner) -> Self {
+        Self {
+            server,
+            graph: garbage::Graph::default(),
+            expiries: events::Expiries::default(),
+            queue: VecDeque::new(),
+            queued: BTreeSet::new(),
+            resting: Vec::new(),
+        }
+    }
+
+    /// Works until the watch breaks.
+    async fn run(&mut self) {
+        let (page, mut watch) = self.server.store.list_and_watch("/", BUFFER);
+        for entry in &page.entries {
+            self.noticed(Kind::Put, entry);
+        }
+        drop(page);
+        self.push(Job::Roles);
+        let mut sweep = Instant::now() + SWEEP;
+        loop {
+            // What has happened comes before what is to be done about it.
+            while let Some(next) = watch.try_next() {
+                match next {
+                    Next::Event(event) => self.noticed(event.kind, &event.entry),
+                    Next::Lagged => return,
+                    Next::Closed => return std::future::pending().await,
+                }
+            }
+            if let Some(job) = self.queue.pop_front() {
+                self.queued.remove(&job);
+                if let Err(error) = self.work(&job).await {
+                    tracing::debug!(?job, %error, "a job of the server failed and will be tried again");
+                    self.resting.push((Instant::now() + RETRY, job));
+                }
+                continue;
+            }
+            let wake = self.resting.iter().map(|(at, _)| *at).min().unwrap_or(sweep).min(sweep);
+            tokio::select! {
+                next = watch.next() => match next {
+                    Next::Event(event) => self.noticed(event.kind, &event.entry),
+                    Next::Lagged => return,
+                    Next::Closed => return std::future::pending().await,
+                },
+                () = tokio::time::sleep_until(wake) => {
+                    let now = Instant::now();
+                    for (at, job) in std::mem::take(&mut self.resting) {
+                        if at <= now { self.push(job) } else { self.resting.push((at, job)) }
+                    }
+                    if sweep <= now {
+                        sweep = now + SWEEP;
+                        self.expiries.sweep(self.server).await;
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, job: Job) {
+        if self.queued.insert(job.clone()) {
+            self.queue.push_back(job);
+        }
+    }
+
+    /// Turns a change into jobs.
+    fn noticed(&mut self, kind: Kind, entry: &Stored) {
+        let links = entry.value.links();
+        let place = Place::of(&entry.key);
+        match (place.group, place.plural) {
+            ("core", "events") => {
+                if kind == Kind::Put {
+                    self.expiries.note(self.server, entry);
+                }
+                return;
+            }
+            ("core", "namespaces") if kind == Kind::Put => self.push(Job::Namespace(place.name.to_owned())),
+            ("core", "serviceaccounts") => self.account_changed(kind, &place),
+            ("core", "secrets") if kind == Kind::Put => self.push(Job::TokenSecret(entry.key.to_string())),
+            ("apiextensions.k8s.io", "customresourcedefinitions") => {
+                self.push(Job::Definition(place.name.to_owned()));
+            }
+            ("rbac.authorization.k8s.io", "clusterroles") => self.push(Job::Roles),
+            _ => {}
+        }
+        if kind == Kind::Delete {
+            if !place.namespace.is_empty() && self.is_going("namespaces", place.namespace) {
+                self.push(Job::Namespace(place.namespace.to_owned()));
+            }
+            if place.group != "core" {
+                let definition = format!("{}.{}", place.plural, place.group);
+                if self.definition_exists(&definition) {
+                    self.push(Job::Definition(definition));
+                }
+            }
+        }
+        for job in self.graph.noticed(kind, &entry.key, &links) {
+            self.push(job);
+        }
+    }
+
+    fn account_changed(&mut self, kind: Kind, place: &Place<'_>) {
+        // Secrets that wait for this account, or outlive it, have another look.
+        let prefix = format!("{}{}/", key_prefix("", "secrets"), place.namespace);
+        for key in keys(self.server, &prefix) {
+            self.push(Job::TokenSecret(key));
+        }
+        if kind == Kind::Delete && place.name == accounts::DEFAULT {
+            self.push(Job::Namespace(place.namespace.to_owned()));
+        }
+    }
+
+    fn is_going(&self, plural: &str, name: &str) -> bool {
+        let key = format!("{}{name}", key_prefix("", plural));
+        self.server.store.get(&key).is_some_and(|stored| stored.value.links().deletion_timestamp.is_some())
+    }
+
+    fn definition_exists(&self, name: &str) -> bool {
+        let key = format!("{}{name}", key_prefix("apiextensions.k8s.io", "customresourcedefinitions"));
+        self.server.store.get(&key).is_some()
+    }
+
+    async fn work(&mut self, job: &Job) -> Result<(), ApiError> {
+        match job {
+            Job::Dependent(key) => garbage::dependent(self.server, &self.graph, key).await,
+            Job::Owner(key) => garbage::owner(self.server, &self.graph, key).await,
+            Job::Namespace(name) => namespaces::tend(self.server, name).await,
+            Job::Definition(name) => definitions::tend(self.server, name).await,
+            Job::TokenSecret(key) => accounts::token_secret(self.server, key).await,
+            Job::Roles => roles::aggregate(self.server).await,
+        }
+    }
+}
+
+/// A key, taken apart: `/GROUP/PLURAL/[NAMESPACE/]NAME`.
+struct Place<'k> {
+    group: &'k str,
+    plural: &'k str,
+    namespace: &'k str,
+    name: &'k str,
+}
+
+impl<'k> Place<'k> {
+    fn of(key: &'k str) -> Self {
+        let mut parts = key.trim_start_matches('/').splitn(3, '/');
+        let (group, plural) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        let rest = parts.next().unwrap_or("");
+        let (namespace, name) = rest.split_once('/').unwrap_or(("", rest));
+        Self { group, plural, namespace, name }
+    }
+}
+
+/// A resource through which the object at `key` can be written, in its stored shape.
+pub(crate) fn resource_of(server: &Inner, key: &str) -> Option<Arc<Resource>> {
+    let place = Place::of(key);
+    let group = if place.group == "core" { "" } else { place.group };
+    let all = || built_in().resources().iter().cloned().chain(server.registry.custom().resources().to_vec());
+    all().find(|r| r.group == group && r.plural == place.plural && r.conversion().is_none())
+}
+
+/// The keys under a prefix.
+fn keys(server: &Inner, prefix: &str) -> Vec<String> {
+    match server.store.range(machinery_store::Range { prefix, ..Default::default() }) {
+        Ok(page) => page.entries.iter().map(|entry| entry.key.to_string()).collect(),
+        Err(_) => Vec::new(),
+    }
 }

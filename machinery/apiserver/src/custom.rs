@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use machinery_schema::{SchemaRef, SchemaSet};
-use machinery_table::crd::CustomColumns;
+use machinery_schema::CustomSchema;
+use machinery_table::CustomColumns;
 use machinery_value::Value;
 use machinery_value::jsonpath::JsonPath;
 
@@ -12,7 +12,7 @@ use machinery_value::jsonpath::JsonPath;
 pub struct CustomVersion {
     /// A number that no other version or edition of any definition has: objects written under it need no second look.
     pub(crate) edition: u32,
-    schema: SchemaSet,
+    pub(crate) schema: CustomSchema,
     /// The version's schema as it was declared, for OpenAPI.
     pub(crate) openapi: Value,
     pub(crate) columns: CustomColumns,
@@ -41,7 +41,7 @@ impl CustomVersion {
     pub(crate) fn new(group: &str, kind: &str, version: &Value) -> Result<Self, String> {
         let name = version["name"].as_str().unwrap_or("");
         let openapi = version["schema"]["openAPIV3Schema"].clone();
-        let schema = SchemaSet::from_crd(&openapi).map_err(|e| e.to_string())?;
+        let schema = CustomSchema::new(&openapi).map_err(|e| e.to_string())?;
         let mut selectable = Vec::new();
         for field in version["selectableFields"].as_array().into_iter().flatten() {
             let path = field["jsonPath"].as_str().unwrap_or("");
@@ -76,13 +76,9 @@ impl CustomVersion {
         })
     }
 
-    pub(crate) fn schema(&self) -> SchemaRef<'_> {
-        self.schema.root()
-    }
-
     /// Brings an object that another edition wrote into this version's shape: pruned and defaulted.
     pub(crate) fn read(&self, content: &mut Value) {
-        machinery_schema::prune(self.schema(), content);
-        machinery_schema::apply_defaults(self.schema(), content);
+        self.schema.prune(content);
+        self.schema.apply_defaults(content);
     }
 }

@@ -25,6 +25,7 @@ mod custom;
 mod definitions;
 mod discovery;
 mod indexes;
+mod local;
 mod meta;
 mod negotiate;
 mod object;
@@ -43,6 +44,8 @@ mod validate;
 
 pub use authenticate::{Caller, ISSUER, Peer};
 pub use body::Body;
+pub use machinery_store::OpenError;
+pub use local::{Changed, Changes, Local};
 pub use registry::{Catalog, Registry};
 pub use resource::{Resource, Source, Subresource};
 pub use serve::AsUser;

@@ -115,6 +115,10 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    pub(crate) fn gvk(&self) -> machinery_kinds::Gvk<'_> {
+        machinery_kinds::Gvk::new(&self.group, &self.version, &self.kind)
+    }
+
     /// The resource as error messages name it: `deployments.apps`.
     pub fn subject(&self) -> Subject<'_> {
         Subject { group: &self.group, name: &self.plural }
@@ -173,7 +177,7 @@ impl Resource {
     pub(crate) fn schema(&self) -> Option<SchemaRef<'_>> {
         match &self.source {
             Source::BuiltIn { .. } => machinery_kinds::schemas::schema(&self.group, &self.version, &self.kind),
-            Source::Custom(custom) => Some(custom.schema()),
+            Source::Custom(custom) => Some(custom.schema.root()),
         }
     }
 

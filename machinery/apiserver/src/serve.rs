@@ -110,13 +110,11 @@ where
 
 /// Lets a user act as another one, if the roles say so.
 fn impersonate(server: &Inner, user: Arc<UserInfo>, headers: &http::HeaderMap) -> Result<Arc<UserInfo>, ApiError> {
-    let pairs = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
-    let wanted =
-        machinery_auth::impersonation::impersonation(pairs).map_err(|e| ApiError::bad_request(e.to_string()))?;
+    let pairs = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let wanted = machinery_auth::impersonation::parse(pairs).map_err(|e| ApiError::bad_request(e.to_string()))?;
     let Some(wanted) = wanted else { return Ok(user) };
     let rbac = server.indexes.rbac.read();
-    for check in &wanted.checks {
-        let attributes = check.attributes(&user);
+    for attributes in wanted.attributes(&user) {
         if !rbac.authorize(&attributes).allowed {
             let mut error = ApiError::forbidden_text(forbidden_message(&attributes, ""));
             error.details = Some(forbidden_details(&attributes));

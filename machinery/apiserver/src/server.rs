@@ -63,7 +63,8 @@ pub(crate) struct Inner {
     pub(crate) indexes: Indexes,
     pub(crate) authenticator: Authenticator,
     pub(crate) in_flight: Arc<Semaphore>,
-    pub(crate) started: Timestamp,
+    /// The authority that clients of this cluster trust.
+    pub(crate) ca_pem: String,
     clock: Clock,
 }
 
@@ -85,14 +86,13 @@ impl ApiServer {
             Some(path) => Store::open(path, StoreOptions::default())?,
             None => Store::memory(),
         };
-        let started = (options.clock)();
         let inner = Arc::new(Inner {
             store,
             registry: Registry::default(),
             indexes: Indexes::default(),
             authenticator: Authenticator::new(&options.pki, options.tokens),
             in_flight: Arc::new(Semaphore::new(options.max_in_flight)),
-            started,
+            ca_pem: options.pki.ca_pem().to_owned(),
             clock: options.clock,
         });
         inner.indexes.load(&inner);

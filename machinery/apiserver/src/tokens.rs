@@ -1,6 +1,6 @@
 //! Tokens of service accounts: the answer to a TokenRequest.
 
-use machinery_auth::token::{BoundKind, BoundObject, ObjectRef, TokenRequest};
+use machinery_auth::token::{BoundKind, BoundObject, Issue, ObjectRef, TokenRequest};
 use machinery_value::Value;
 
 use crate::authenticate::core_object;
@@ -45,14 +45,21 @@ pub(crate) fn answer_request(server: &Inner, account: &Value, request: &Value) -
                     .and_then(|node| core_object(server, "nodes", "", node))
                     .map(|node| ObjectRef { name: meta::name(&node).into(), uid: meta::uid(&node).into() });
             }
-            let object = ObjectRef { name: reference.name.clone(), uid: meta::uid(&found).to_owned() };
-            Some(BoundObject { kind: bound_kind, object })
+            Some(BoundObject { kind: bound_kind, name: reference.name.clone(), uid: meta::uid(&found).to_owned() })
         }
     };
     let owner = ObjectRef { name: name.to_owned(), uid: meta::uid(account).to_owned() };
     let accounts = &server.authenticator.accounts;
+    let issue = Issue {
+        namespace,
+        account: &owner,
+        audiences: &wanted.audiences,
+        expiration_seconds: wanted.expiration_seconds,
+        bound: bound.as_ref(),
+        node: node.as_ref(),
+    };
     let issued = accounts
-        .issue(namespace, &owner, &wanted.audiences, wanted.expiration_seconds, bound.as_ref(), node.as_ref(), server.now())
+        .issue(&issue, server.now())
         .ok_or_else(|| ApiError::internal("failed to sign a token"))?;
     Ok(machinery_auth::review::token_request(namespace, name, &wanted, &issued, server.now()))
 }

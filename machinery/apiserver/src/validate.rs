@@ -1,7 +1,9 @@
 //! Validation: the rules of the kind, built-in or declared.
 
+use machinery_kinds::validation;
+use machinery_schema::{StructuralOptions, check_crd_schema};
 use machinery_value::Value;
-use machinery_value::field::FieldError;
+use machinery_value::field::{FieldError, FieldPath};
 
 use crate::meta;
 use crate::ops::update::Part;
@@ -13,18 +15,13 @@ use crate::status::ApiError;
 pub(crate) fn create(_server: &Inner, resource: &Resource, content: &Value) -> Result<(), ApiError> {
     let errors = match &resource.source {
         Source::BuiltIn { .. } => {
-            let mut errors = machinery_kinds::validation::validate_create(
-                &resource.group,
-                &resource.version,
-                &resource.kind,
-                content,
-            );
+            let mut errors = validation::validate_create(resource.gvk(), content);
             errors.extend(definition(resource, content));
             errors
         }
         Source::Custom(custom) => {
-            let mut errors = machinery_kinds::validation::custom_meta_create(resource.namespaced, content);
-            errors.extend(machinery_schema::validate(custom.schema(), &whole(resource, content), None));
+            let mut errors = validation::object_meta_create(resource.gvk(), resource.namespaced, content);
+            errors.extend(custom.schema.validate(&whole(resource, content), None));
             errors
         }
     };
@@ -41,19 +38,18 @@ pub(crate) fn update(
 ) -> Result<(), ApiError> {
     let errors = match &resource.source {
         Source::BuiltIn { .. } => {
-            let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
             if part == Part::Main {
-                let mut errors = machinery_kinds::validation::validate_update(group, version, kind, new, old);
+                let mut errors = validation::validate_update(resource.gvk(), new, old);
                 errors.extend(definition(resource, new));
                 errors
             } else {
-                machinery_kinds::validation::validate_status_update(group, version, kind, new, old)
+                validation::validate_status_update(resource.gvk(), new, old)
             }
         }
         Source::Custom(custom) => {
-            let mut errors = machinery_kinds::validation::custom_meta_update(resource.namespaced, new, old);
+            let mut errors = validation::object_meta_update(new, old);
             let old = whole(resource, old);
-            errors.extend(machinery_schema::validate(custom.schema(), &whole(resource, new), Some(&old)));
+            errors.extend(custom.schema.validate(&whole(resource, new), Some(&old)));
             errors
         }
     };
@@ -63,7 +59,17 @@ pub(crate) fn update(
 /// A definition's schemas must be structural, their rules must compile.
 fn definition(resource: &Resource, content: &Value) -> Vec<FieldError> {
     if resource.group == "apiextensions.k8s.io" && resource.kind == "CustomResourceDefinition" {
-        machinery_schema::structural::check_definition(content)
+        let mut errors = Vec::new();
+        for (index, version) in content["spec"]["versions"].as_array().into_iter().flatten().enumerate() {
+            let schema = &version["schema"]["openAPIV3Schema"];
+            if schema.is_null() {
+                continue;
+            }
+            let path = FieldPath::from("spec.versions").index(index).child("schema").child("openAPIV3Schema");
+            let options = StructuralOptions { status_subresource: version["subresources"]["status"].is_object() };
+            errors.extend(check_crd_schema(schema, &path, options));
+        }
+        errors
     } else {
         Vec::new()
     }

@@ -15,55 +15,40 @@ use crate::status::{ApiError, Subject};
 /// 10.96.0.0/12 without its ends.
 const FIRST: u32 = 0x0a60_0001;
 const COUNT: u32 = (1 << 20) - 2;
+/// The usual range of node ports.
+const FIRST_NODE_PORT: u16 = 30_000;
+const NODE_PORTS: u16 = 2_768;
 
 /// Gives a Service its cluster IP and node ports, and keeps those that it has.
 pub(crate) fn allocate_addresses(
     server: &Inner,
     service: &mut Value,
     old: Option<&Value>,
-    dry_run: bool,
 ) -> Result<(), ApiError> {
-    let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
-    if kind == "ExternalName" {
-        return Ok(());
-    }
-    if let Some(old) = old {
-        keep(service, old);
-    }
     let wanted = service["spec"]["clusterIP"].as_str().unwrap_or("").to_owned();
-    if wanted.is_empty() {
-        let taken = taken_addresses(server);
-        let start = stable_number(meta::uid(service)) % COUNT;
-        let free = (0..COUNT).map(|i| FIRST + (start + i) % COUNT).find(|ip| !taken.contains(ip));
-        let Some(ip) = free else { return Err(ApiError::internal("no free cluster IP is left")) };
-        let text = std::net::Ipv4Addr::from(ip).to_string();
-        service["spec"]["clusterIP"] = json!(text);
-        service["spec"]["clusterIPs"] = json!([text]);
-    } else if wanted != "None" && old.is_none() && !dry_run {
+    if !wanted.is_empty() && wanted != "None" && old.is_none() {
         check_wanted(server, service, &wanted)?;
     }
-    if wanted == "None" || service["spec"]["clusterIPs"].as_array().is_none_or(Vec::is_empty) {
-        let ip = service["spec"]["clusterIP"].clone();
-        service["spec"]["clusterIPs"] = json!([ip]);
-    }
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-        assign_node_ports(service);
-    }
-    for (field, value) in [("ipFamilies", json!(["IPv4"])), ("ipFamilyPolicy", json!("SingleStack"))] {
-        if service["spec"][field].is_null() {
-            service["spec"][field] = value;
-        }
-    }
+    let seed = stable_number(meta::uid(service));
+    let mut used: HashSet<u16> = service["spec"]["ports"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|port| u16::try_from(port["nodePort"].as_u64()?).ok())
+        .collect();
+    let cluster_ip = || {
+        let taken = taken_addresses(server);
+        let free = (0..COUNT).map(|i| FIRST + (seed % COUNT + i) % COUNT).find(|ip| !taken.contains(ip));
+        free.map(|ip| std::net::Ipv4Addr::from(ip).to_string())
+    };
+    let node_port = || {
+        let start = u16::try_from(seed % u32::from(NODE_PORTS)).unwrap_or(0);
+        let free = (0..NODE_PORTS).map(|i| FIRST_NODE_PORT + (start + i) % NODE_PORTS).find(|p| !used.contains(p))?;
+        used.insert(free);
+        Some(free)
+    };
+    machinery_kinds::strategy::allocate_service(service, cluster_ip, node_port);
     Ok(())
-}
-
-fn keep(service: &mut Value, old: &Value) {
-    for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-        let empty = service["spec"][field].as_str().map_or(service["spec"][field].is_null(), str::is_empty);
-        if empty && !old["spec"][field].is_null() {
-            service["spec"][field] = old["spec"][field].clone();
-        }
-    }
 }
 
 fn check_wanted(server: &Inner, service: &Value, wanted: &str) -> Result<(), ApiError> {
@@ -83,22 +68,6 @@ fn taken_addresses(server: &Inner) -> HashSet<u32> {
     };
     let address = |content: Value| content["spec"]["clusterIP"].as_str()?.parse::<std::net::Ipv4Addr>().ok();
     page.entries.iter().filter_map(|entry| address(entry.value.content())).map(u32::from).collect()
-}
-
-/// Node ports from 30000 on, by the Service's own identity; a wanted one is kept.
-fn assign_node_ports(service: &mut Value) {
-    let seed = stable_number(meta::uid(service));
-    let Some(ports) = service["spec"]["ports"].as_array_mut() else { return };
-    let mut used: HashSet<i64> = ports.iter().filter_map(|p| p["nodePort"].as_i64()).filter(|p| *p > 0).collect();
-    for port in ports {
-        if port["nodePort"].as_i64().unwrap_or(0) == 0 {
-            let free = (0..2768).map(|i| 30000 + (i64::from(seed) + i) % 2768).find(|p| !used.contains(p));
-            if let Some(free) = free {
-                used.insert(free);
-                port["nodePort"] = json!(free);
-            }
-        }
-    }
 }
 
 /// The same number for the same text, in every process.

@@ -39,7 +39,7 @@ pub(crate) async fn create(
     meta::meta_mut(&mut content).remove("resourceVersion");
     admission::namespace::check_create(server, resource, namespace, meta::name(&content))?;
     prepare(resource, &mut content);
-    admission::mutate(server, resource, &mut content, None, options)?;
+    admission::mutate(server, resource, &mut content, None)?;
     validate::create(server, resource, &content)?;
     let mut attempts = if generated { GENERATE_ATTEMPTS } else { 1 };
     loop {
@@ -95,7 +95,7 @@ fn draw_name(content: &mut Value, server: &Inner) -> bool {
 fn prepare(resource: &Resource, content: &mut Value) {
     match &resource.source {
         Source::BuiltIn { .. } => {
-            machinery_kinds::strategy::prepare_create(&resource.group, &resource.version, &resource.kind, content);
+            machinery_kinds::strategy::prepare_create(resource.gvk(), content);
         }
         Source::Custom(custom) => {
             if custom.has_status

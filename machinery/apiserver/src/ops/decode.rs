@@ -20,7 +20,7 @@ pub(crate) fn parse(format: BodyFormat, bytes: &[u8]) -> Result<Decoded, ApiErro
         BodyFormat::Json => from_json(bytes).map_err(refuse),
         BodyFormat::Yaml => from_yaml(bytes).map_err(refuse),
         BodyFormat::Protobuf => {
-            let object = machinery_wire::proto::decode_proto(bytes).map_err(|e| ApiError::bad_request(e.to_string()))?;
+            let object = machinery_wire::decode_proto(bytes).map_err(|e| ApiError::bad_request(e.to_string()))?;
             let mut value = object.value;
             if let Value::Object(map) = &mut value {
                 map.entry("apiVersion").or_insert_with(|| json!(object.api_version));
@@ -47,7 +47,7 @@ pub(crate) fn object(
         }
         Source::Custom(custom) => {
             let mut unknown = decode_metadata(resource, &mut value)?;
-            unknown.extend(machinery_schema::prune(custom.schema(), &mut value));
+            unknown.extend(custom.schema.prune(&mut value));
             unknown
         }
     };
@@ -56,7 +56,7 @@ pub(crate) fn object(
         Source::BuiltIn { .. } => {
             machinery_kinds::defaults::apply(&resource.group, &resource.version, &resource.kind, &mut value);
         }
-        Source::Custom(custom) => machinery_schema::apply_defaults(custom.schema(), &mut value),
+        Source::Custom(custom) => custom.schema.apply_defaults(&mut value),
     }
     // Field ownership is the server's to write.
     meta::meta_mut(&mut value).remove("managedFields");
@@ -66,8 +66,8 @@ pub(crate) fn object(
 
 /// Decodes a value by the Go type of a built-in kind; returns the fields that the type does not have.
 pub(crate) fn normalize(group: &str, version: &str, kind: &str, value: Value) -> Result<(Value, Vec<String>), ApiError> {
-    let Some(ty) = machinery_wire::types::lookup(group, version, kind) else { return Ok((value, Vec::new())) };
-    match machinery_wire::json::decode(ty, value) {
+    let Some(ty) = machinery_wire::lookup(group, version, kind) else { return Ok((value, Vec::new())) };
+    match machinery_wire::decode(ty, value) {
         Ok(normalized) => Ok((normalized.value, normalized.unknown)),
         Err(error) => Err(ApiError::bad_request(format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
@@ -77,12 +77,12 @@ pub(crate) fn normalize(group: &str, version: &str, kind: &str, value: Value) ->
 
 /// The metadata of a custom resource is that of every kind, and not its schema's.
 fn decode_metadata(resource: &Resource, value: &mut Value) -> Result<Vec<String>, ApiError> {
-    let Some(ty) = machinery_wire::types::object_meta() else { return Ok(Vec::new()) };
+    let Some(ty) = machinery_wire::lookup("meta.k8s.io", "v1", "PartialObjectMetadata") else { return Ok(Vec::new()) };
     let Some(metadata) = value.get_mut("metadata").map(Value::take) else { return Ok(Vec::new()) };
-    match machinery_wire::json::decode(ty, metadata) {
-        Ok(normalized) => {
-            value["metadata"] = normalized.value;
-            Ok(normalized.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
+    match machinery_wire::decode(ty, json!({"metadata": metadata})) {
+        Ok(mut normalized) => {
+            value["metadata"] = normalized.value["metadata"].take();
+            Ok(normalized.unknown)
         }
         Err(error) => Err(ApiError::bad_request(format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}",
@@ -113,7 +113,7 @@ fn check_type(resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
         let message = if custom {
             format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme")
-        } else if machinery_wire::types::lookup(group, version, &kind).is_some() {
+        } else if machinery_wire::lookup(group, version, &kind).is_some() {
             let package = |group: &str| if group.is_empty() { "core".to_owned() } else { group.split('.').next().unwrap_or(group).to_owned() };
             format!(
                 "{kind} in version \"{version}\" cannot be handled as a {expected}: converting ({version}.{kind}) to ({}.{expected}): unknown conversion",

@@ -1,7 +1,10 @@
 //! Selection: which objects a list, watch or deletecollection is about.
 
+use std::cell::OnceCell;
+
 use machinery_value::Value;
-use machinery_value::labels::{FieldSelector, LabelSelector};
+use machinery_value::labels::LabelSelector;
+use machinery_value::labels::fields::FieldSelector;
 
 use crate::object::Stored;
 use crate::request::Query;
@@ -35,8 +38,8 @@ impl Selection {
         }
         if !fields.is_empty() {
             let parsed = FieldSelector::parse(fields).map_err(|e| ApiError::bad_request(e.to_string()))?;
-            for field in parsed.fields() {
-                check_field(resource, field)?;
+            for requirement in parsed.requirements() {
+                check_field(resource, &requirement.field)?;
             }
             selection.name = parsed.exact("metadata.name").map(str::to_owned);
             selection.fields = Some(parsed);
@@ -65,11 +68,11 @@ impl Selection {
         }
         let Some(fields) = &self.fields else { return true };
         // Parsed only for the selectors that look into the object.
-        let mut content: Option<Value> = None;
+        let content: OnceCell<Value> = OnceCell::new();
         fields.matches(|field| match field {
-            "metadata.name" => name.to_owned(),
-            "metadata.namespace" => namespace.to_owned(),
-            _ => field_value(resource, content.get_or_insert_with(|| resource.content(&stored.value)), field),
+            "metadata.name" => Some(name.to_owned()),
+            "metadata.namespace" => Some(namespace.to_owned()),
+            _ => Some(field_value(resource, content.get_or_init(|| resource.content(&stored.value)), field)),
         })
     }
 }

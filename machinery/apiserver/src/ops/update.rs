@@ -53,7 +53,7 @@ pub(crate) async fn update(
         carry_over(&old, &mut new);
         prepare(resource, part, &mut new, &old);
         check_finalizers(resource, name, &new, &old)?;
-        admission::mutate(server, resource, &mut new, Some(&old), options)?;
+        admission::mutate(server, resource, &mut new, Some(&old))?;
         validate::update(server, resource, part, &new, &old)?;
         admission::validate(server, resource, Operation::Update, name, Some(&new), Some(&old), options)?;
 
@@ -133,7 +133,7 @@ fn check_identity(target: &Target<'_>, old: &Value, new: &mut Value, stored: &St
 fn unconditional(resource: &Resource) -> bool {
     match &resource.source {
         Source::BuiltIn { .. } => {
-            machinery_kinds::strategy::allows_unconditional_update(&resource.group, &resource.version, &resource.kind)
+            machinery_kinds::strategy::allows_unconditional_update(resource.gvk())
         }
         Source::Custom(_) => false,
     }
@@ -160,14 +160,13 @@ fn carry_over(old: &Value, new: &mut Value) {
 }
 
 fn prepare(resource: &Resource, part: Part, new: &mut Value, old: &Value) {
-    let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
     match (&resource.source, part) {
         (_, Part::Whole) => {}
         (Source::BuiltIn { .. }, Part::Main) => {
-            machinery_kinds::strategy::prepare_update(group, version, kind, new, old);
+            machinery_kinds::strategy::prepare_update(resource.gvk(), new, old);
         }
         (Source::BuiltIn { .. }, Part::Status) => {
-            machinery_kinds::strategy::prepare_status_update(group, version, kind, new, old);
+            machinery_kinds::strategy::prepare_status_update(resource.gvk(), new, old);
         }
         (Source::Custom(custom), Part::Main) => {
             if custom.has_status {

@@ -99,8 +99,8 @@ impl Patch {
         use machinery_value::{json_patch, merge_patch, strategic};
         match self.kind {
             Kind::Json => json_patch::apply(object, &self.value).map_err(|error| match error {
-                json_patch::PatchError::TooManyOperations { .. } => ApiError::too_large(error.to_string()),
-                json_patch::PatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
+                json_patch::PatchError::TooManyOperations(_) => ApiError::too_large(error.to_string()),
+                json_patch::PatchError::Undecodable(_) => ApiError::bad_request(error.to_string()),
                 _ => ApiError::unprocessable("the server rejected our request due to an error in our request"),
             }),
             Kind::Merge => {

@@ -134,7 +134,7 @@ pub(crate) async fn put(
 
 fn creates_on_update(resource: &Resource) -> bool {
     resource.custom().is_none()
-        && machinery_kinds::strategy::allows_create_on_update(&resource.group, &resource.version, &resource.kind)
+        && machinery_kinds::strategy::allows_create_on_update(resource.gvk())
 }
 
 fn deprecation(resource: &Resource, response: &mut Response<Body>) {

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header};
-use machinery_table::table::{
+use machinery_table::{
     IncludeObject, ListMeta, Printer, TableBuilder, object_table, partial_object_metadata,
     partial_object_metadata_list,
 };

@@ -61,7 +61,7 @@ fn token(call: &Call, object: &Value) -> Value {
         .collect();
     let authenticator = &call.server.authenticator;
     if let Some(user) = authenticator.known(token) {
-        return review::token_review(object, Ok((&user, &[])));
+        return review::token_review(object, Ok((user, &[])));
     }
     match authenticator.verify(&call.server, token, &audiences) {
         Ok(verified) => {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::stream;
 use http::Response;
 use machinery_store::{Event, From, Kind, Next, ReadError, Watch};
-use machinery_table::table::{IncludeObject, object_table, partial_object_metadata};
+use machinery_table::{IncludeObject, object_table, partial_object_metadata};
 use machinery_value::Value;
 use machinery_value::field::{FieldError, FieldPath};
 use serde_json::json;
@@ -52,7 +52,7 @@ pub(crate) fn answer(call: &Call, resource: &Arc<Resource>, accept: Accept) -> R
     };
     let watch = if wants.initial_events {
         let (page, watch) = store.list_and_watch(&prefix, BUFFER);
-        for entry in page.entries.iter().filter(|e| selection.matches(&printer.resource, e)) {
+        for entry in page.entries.iter().filter(|e| selection.matches(resource, e)) {
             first.extend(printer.line("ADDED", entry));
         }
         if wants.bookmarks && wants.marks_end {
@@ -213,7 +213,7 @@ impl Stream {
 struct Printer {
     resource: Arc<Resource>,
     shape: Shape,
-    rows: machinery_table::table::Printer,
+    rows: machinery_table::Printer,
     include: IncludeObject,
     server: Arc<crate::server::Inner>,
     columns_sent: bool,

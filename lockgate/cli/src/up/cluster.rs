@@ -1,0 +1,86 @@
+//! One cluster of the fleet: an API server that listens, and for a member the simulation that makes it behave.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_apiserver::{ApiServer, Listening, Options, StartError};
+use machinery_auth::Pki;
+
+use crate::exit::Failure;
+use crate::up::directory::Directory;
+
+/// What a cluster is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Role {
+    /// Where objects are written.
+    Hub,
+    /// Where they go; its workloads become ready after a delay.
+    Member { delay: Duration },
+}
+
+/// A running cluster.
+pub(crate) struct Cluster {
+    pub(crate) name: String,
+    server: ApiServer,
+    listening: Listening,
+    behaviour: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Cluster {
+    /// Starts a cluster on `port`, or on any free one if that is 0.
+    pub(crate) async fn start(
+        name: &str,
+        role: Role,
+        port: u16,
+        directory: &Directory,
+        pki: &Arc<Pki>,
+    ) -> Result<Self, Failure> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let listener = tokio::net::TcpListener::bind(address).await.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AddrInUse => Failure::PortInUse { address },
+            _ => Failure::Other(format!("failed to listen on {address}: {error}")),
+        })?;
+        let mut options = Options::new(pki.clone());
+        options.path = directory.store(name);
+        let server = ApiServer::start(options).await.map_err(|error| start_failure(error, directory))?;
+        let listening = server
+            .listen(listener, pki.server_config())
+            .map_err(|e| Failure::Other(format!("failed to listen on {address}: {e}")))?;
+        let behaviour = match role {
+            Role::Hub => None,
+            Role::Member { delay } => Some(lockgate_sim::spawn(&server, name, delay)),
+        };
+        Ok(Self { name: name.to_owned(), server, listening, behaviour })
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.listening.address.port()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("https://{}", self.listening.address)
+    }
+
+    /// Stops it; what was acknowledged is kept.
+    pub(crate) async fn stop(self) {
+        if let Some(behaviour) = self.behaviour {
+            behaviour.abort();
+        }
+        drop(self.listening);
+        self.server.stop().await;
+    }
+}
+
+fn start_failure(error: StartError, directory: &Directory) -> Failure {
+    use machinery_apiserver::OpenError;
+    match error {
+        StartError::Store(OpenError::Locked { .. }) => {
+            Failure::DirectoryInUse { path: directory.path().to_owned() }
+        }
+        StartError::Store(
+            damaged @ (OpenError::Damaged { .. } | OpenError::DamagedRecord { .. } | OpenError::NewerFormat { .. }),
+        ) => Failure::Damaged(damaged.to_string()),
+        other => Failure::Other(other.to_string()),
+    }
+}
