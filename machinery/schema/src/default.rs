@@ -85,6 +85,3 @@ fn replace_null(schema: SchemaRef<'_>, value: &mut Value) {
         *value = default.clone();
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,7 +3,36 @@
 //! Strategic merge patches use the patch extensions of built-in kinds, apply uses the list and map types; both
 //! take what the schema says and nothing else.
 
-use crate::schema::{JsonType, ListType, MapType, SchemaRef};
+use machinery_value::strategic::{MergeSchema, PatchStrategy};
+
+use crate::schema::{Additional, JsonType, ListType, MapType, SchemaRef};
+
+impl MergeSchema for SchemaRef<'_> {
+    fn field(self, name: &str) -> Option<Self> {
+        self.property(name)
+    }
+
+    fn items(self) -> Option<Self> {
+        SchemaRef::items(self)
+    }
+
+    fn map_values(self) -> Option<Self> {
+        match self.additional_properties() {
+            Additional::Schema(schema) => Some(schema),
+            _ => None,
+        }
+    }
+
+    fn patch_strategy(self) -> PatchStrategy {
+        SchemaRef::patch_strategy(self)
+            .map(PatchStrategy::parse)
+            .unwrap_or_default()
+    }
+
+    fn merge_key(&self) -> Option<&str> {
+        self.patch_merge_key()
+    }
+}
 
 /// How the parts of a value are owned by field managers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

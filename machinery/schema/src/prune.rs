@@ -167,6 +167,3 @@ fn prune_embedded_fields(
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -27,7 +27,7 @@ pub use embedded::check_embedded;
 pub(crate) use embedded::check_embedded_at;
 pub use format::Format;
 pub use lists::check_lists;
-pub(crate) use pattern::translate as translate_pattern;
+pub(crate) use pattern::{describe as describe_pattern_error, translate as translate_pattern};
 
 /// More errors than a person reads; the rest is dropped, so that a huge broken object costs a bounded answer.
 const MAX_ERRORS: usize = 1000;
@@ -391,6 +391,3 @@ fn has_duplicates(items: &[Value]) -> bool {
 pub(crate) fn is_map_list(schema: SchemaRef<'_>) -> bool {
     schema.list_type() == Some(ListType::Map) && !schema.list_map_keys().is_empty()
 }
-
-#[cfg(test)]
-mod tests;

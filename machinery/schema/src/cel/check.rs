@@ -36,7 +36,11 @@ pub(crate) fn check_message_expression(
 fn check<'a>(schema: SchemaRef<'a>, root: bool, rule: &Rule, source: &str) -> Result<Ty<'a>, String> {
     let program = CelProgram::compile(source).map_err(|problem| problem.replace("\n| ", "\n | "))?;
     if let Some(name) = program.undeclared(&["self", "oldSelf"]) {
-        let at = word(source, &name);
+        let mut at = word(source, &name);
+        // A call is where its parenthesis is.
+        if program.undeclared_function() == Some(&name) && source[at..].starts_with(&format!("{name}(")) {
+            at += name.len();
+        }
         return Err(located(
             source,
             at,
@@ -141,8 +145,21 @@ impl<'a> Checker<'_, 'a> {
                 .map_or(Ty::Any, |(_, ty)| ty.clone()),
             Expr::Select(select) => {
                 let operand = self.infer(&select.operand);
+                let before = self.problems.len();
                 let field = self.select(operand, &select.field);
-                if select.test { Ty::Bool } else { field }
+                if !select.test {
+                    return field;
+                }
+                // The mark goes to the macro.
+                if self.problems.len() > before
+                    && let Some(at) =
+                        self.source[..word(self.source, &format!(".{}", select.field))].rfind("has(")
+                {
+                    self.problems.truncate(before);
+                    let message = format!("undefined field '{}'", select.field);
+                    self.problems.push(located(self.source, at + 3, &message));
+                }
+                Ty::Bool
             }
             Expr::List(list) => {
                 for element in &list.elements {

@@ -51,12 +51,17 @@ impl CelProgram {
             .variables
             .iter()
             .find(|name| !variables.contains(&name.as_ref()));
-        unknown.map(ToString::to_string).or_else(|| {
-            self.functions
-                .iter()
-                .find(|function| !runtime::knows(function))
-                .map(ToString::to_string)
-        })
+        unknown
+            .map(ToString::to_string)
+            .or_else(|| self.undeclared_function().map(str::to_owned))
+    }
+
+    /// The first function that the engine does not have.
+    pub(crate) fn undeclared_function(&self) -> Option<&str> {
+        self.functions
+            .iter()
+            .find(|function| !runtime::knows(function))
+            .map(|function| function.name.as_ref())
     }
 
     /// Evaluates the expression with these variables. Objects are seen as they are, without a schema.

@@ -1,11 +1,10 @@
 //! What is done to an expression before the engine gets it.
 //!
 //! - `a.?b` becomes `a[?'b']`, which the engine also evaluates when `b` is missing;
-//! - `cel.bind`, `optMap` and `optFlatMap` become the loops and conditions they stand for;
+//! - the names of types become the values that `type()` gives;
+//! - `optMap` and `optFlatMap` become the conditions they stand for;
 //! - the condition of every loop first counts against the budget of the evaluation;
 //! - what the engine cannot evaluate is refused.
-
-use std::fmt;
 
 use kube_cel::cel::common::ast::operators as op;
 use kube_cel::cel::common::ast::{
@@ -17,7 +16,22 @@ use super::runtime::TICK;
 /// A chain of more loops and bindings than this could build values out of all proportion.
 const MAX_LOOPS: usize = 24;
 
-/// The functions that take a variable of their own, and the variable that holds the result of a loop.
+/// Types as values. To the engine, which has none, they are strings that no object holds.
+pub(crate) const TYPES: [&str; 9] = [
+    "bool",
+    "bytes",
+    "double",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "uint",
+];
+/// What the strings start with that stand for types.
+pub(crate) const TYPE_PREFIX: &str = "\0type:";
+
+/// The variable that holds the result of a loop.
 const RESULT: &str = "@result";
 
 /// A function as it is called.
@@ -28,12 +42,6 @@ pub(crate) struct FunctionUse {
     pub(crate) name: Box<str>,
     /// Whether it is called on a value.
     pub(crate) method: bool,
-}
-
-impl fmt::Display for FunctionUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
 }
 
 /// A rewritten expression and what it refers to.
@@ -80,6 +88,11 @@ impl Rewriter {
             )),
             Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => {
+                if TYPES.contains(&name.as_str()) && !self.bound.contains(name) {
+                    let name = format!("{TYPE_PREFIX}{name}");
+                    expression.expr = Expr::Literal(LiteralValue::String(name.as_str().into()));
+                    return Ok(());
+                }
                 if !name.starts_with('@') && !self.bound.contains(name) {
                     self.reads += 1;
                     self.variables.push(Box::from(name.as_str()));
@@ -169,14 +182,7 @@ fn expand(expression: &mut IdedExpr) -> Result<(), String> {
     let Expr::Call(found) = &mut expression.expr else {
         return Ok(());
     };
-    let on_cel =
-        matches!(found.target.as_deref(), Some(IdedExpr { expr: Expr::Ident(name), .. }) if name == "cel");
     match (found.func_name.as_str(), found.args.len()) {
-        ("bind", 3) if on_cel => {
-            let mut args = std::mem::take(&mut found.args).into_iter();
-            let (variable, value, body) = (args.next(), args.next(), args.next());
-            *expression = bind(variable, value.unwrap_or_default(), body.unwrap_or_default())?;
-        }
         ("optMap" | "optFlatMap", 2) if found.target.is_some() => {
             let flat = found.func_name == "optFlatMap";
             let target = found.target.take().map(|target| *target).unwrap_or_default();
@@ -197,14 +203,14 @@ fn expand(expression: &mut IdedExpr) -> Result<(), String> {
     Ok(())
 }
 
-/// `cel.bind(variable, value, body)`: a loop over nothing whose accumulator is the variable.
+/// The body with a name for a value in it: a loop over nothing whose accumulator is the variable.
 fn bind(variable: Option<IdedExpr>, value: IdedExpr, body: IdedExpr) -> Result<IdedExpr, String> {
     let Some(IdedExpr {
         expr: Expr::Ident(variable),
         ..
     }) = variable
     else {
-        return Err("the first argument of a binding must be a name".to_owned());
+        return Err("argument must be a simple name".to_owned());
     };
     Ok(node(Expr::Comprehension(Box::new(ComprehensionExpr {
         iter_range: node(Expr::List(ListExpr::new(Vec::new()))),

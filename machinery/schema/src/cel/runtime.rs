@@ -13,7 +13,7 @@ use kube_cel::cel::extractors::{Arguments, This};
 use kube_cel::cel::objects::ResolveResult;
 use kube_cel::cel::{Context, ExecutionError, Value};
 
-use super::rewrite::FunctionUse;
+use super::rewrite::{FunctionUse, TYPE_PREFIX};
 
 /// The function that every loop calls before each round.
 pub(crate) const TICK: &str = "@tick";
@@ -37,6 +37,7 @@ thread_local! {
 fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function(TICK, tick);
+    context.add_function("type", type_of);
     context.add_function("replace", replace);
     context.add_function("lists.range", range);
     context
@@ -51,6 +52,24 @@ fn tick(nodes: i64, reads: i64) -> Result<Value, ExecutionError> {
     } else {
         Ok(Value::Bool(true))
     }
+}
+
+fn type_of(value: Value) -> ResolveResult {
+    let name = match value {
+        Value::Bool(_) => "bool",
+        Value::Bytes(_) => "bytes",
+        Value::Float(_) => "double",
+        Value::Int(_) => "int",
+        Value::List(_) => "list",
+        Value::Map(_) => "map",
+        Value::Null => "null_type",
+        Value::String(_) => "string",
+        Value::UInt(_) => "uint",
+        Value::Timestamp(_) => "google.protobuf.Timestamp",
+        Value::Duration(_) => "google.protobuf.Duration",
+        Value::Opaque(_) | Value::Function(..) => "dyn",
+    };
+    Ok(Value::String(Arc::new(format!("{TYPE_PREFIX}{name}"))))
 }
 
 fn too_expensive() -> ExecutionError {

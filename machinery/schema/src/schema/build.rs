@@ -33,6 +33,7 @@ pub(super) fn from_components(components: &Value) -> Result<SchemaSet, SchemaErr
     let components = object(components, &Path::ROOT)?;
     let mut builder = Builder {
         nodes: vec![Node::default(); components.len()],
+        follows_references: true,
         ..Builder::default()
     };
     for (index, name) in components.keys().enumerate() {
@@ -45,7 +46,7 @@ pub(super) fn from_components(components: &Value) -> Result<SchemaSet, SchemaErr
         match reference(fields) {
             Some(target) => {
                 let target = builder.named(target)?;
-                builder.overlays.push((id, target, None));
+                builder.overlays.push((id, target, Overlay::default()));
             }
             None => builder.fill(id, fields, &path, 0)?,
         }
@@ -62,8 +63,10 @@ pub(super) fn from_components(components: &Value) -> Result<SchemaSet, SchemaErr
 struct Builder<'v> {
     nodes: Vec<Node>,
     names: HashMap<&'v str, NodeId>,
-    /// Nodes that are copies of another one, with a map type of their own.
-    overlays: Vec<(NodeId, NodeId, Option<MapType>)>,
+    /// In a CRD, references mean nothing; admission refuses them.
+    follows_references: bool,
+    /// Nodes that are copies of another one, with some words of their own.
+    overlays: Vec<(NodeId, NodeId, Overlay)>,
 }
 
 impl<'v> Builder<'v> {
@@ -75,13 +78,14 @@ impl<'v> Builder<'v> {
             return Err(SchemaError::TooLarge("it has too many nodes"));
         }
         let fields = object(schema, path)?;
-        if let Some(name) = reference(fields) {
+        if let Some(name) = reference(fields).filter(|_| self.follows_references) {
             let target = self.named(name)?;
-            let Some(map_type) = map_type(fields) else {
+            let overlay = Overlay::of(fields);
+            if overlay.is_empty() {
                 return Ok(target);
-            };
+            }
             let id = self.reserve();
-            self.overlays.push((id, target, Some(map_type)));
+            self.overlays.push((id, target, overlay));
             return Ok(id);
         }
         let id = self.reserve();
@@ -165,9 +169,11 @@ impl<'v> Builder<'v> {
     }
 
     fn finish(mut self, roots: HashMap<Box<str>, NodeId>) -> SchemaSet {
-        for (id, target, map_type) in std::mem::take(&mut self.overlays) {
+        for (id, target, overlay) in std::mem::take(&mut self.overlays) {
             let mut node = self.nodes[target.0 as usize].clone();
-            node.map_type = map_type.or(node.map_type);
+            node.map_type = overlay.map_type.or(node.map_type);
+            node.patch_merge_key = overlay.patch_merge_key.or(node.patch_merge_key);
+            node.patch_strategy = overlay.patch_strategy.or(node.patch_strategy);
             self.nodes[id.0 as usize] = node;
         }
         for node in &mut self.nodes {
@@ -284,10 +290,29 @@ fn reference(fields: &Map<String, Value>) -> Option<&str> {
     Some(target.strip_prefix(REF_PREFIX).unwrap_or(target))
 }
 
-fn map_type(fields: &Map<String, Value>) -> Option<MapType> {
-    match fields.get("x-kubernetes-map-type")?.as_str()? {
-        "atomic" => Some(MapType::Atomic),
-        _ => Some(MapType::Granular),
+/// What a field says beside the reference to its schema.
+#[derive(Default)]
+struct Overlay {
+    map_type: Option<MapType>,
+    patch_merge_key: Option<Box<str>>,
+    patch_strategy: Option<Box<str>>,
+}
+
+impl Overlay {
+    fn of(fields: &Map<String, Value>) -> Self {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        Self {
+            map_type: text("x-kubernetes-map-type").map(|name| match name {
+                "atomic" => MapType::Atomic,
+                _ => MapType::Granular,
+            }),
+            patch_merge_key: text("x-kubernetes-patch-merge-key").map(Box::from),
+            patch_strategy: text("x-kubernetes-patch-strategy").map(Box::from),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.map_type.is_none() && self.patch_merge_key.is_none() && self.patch_strategy.is_none()
     }
 }
 
@@ -296,7 +321,7 @@ fn compile(source: &str) -> Pattern {
     let compiled = RegexBuilder::new(&crate::validate::translate_pattern(source))
         .size_limit(MAX_PATTERN_SIZE)
         .build()
-        .map_err(|error| Box::from(error.to_string()));
+        .map_err(|error| Box::from(crate::validate::describe_pattern_error(source, &error)));
     Pattern {
         source: Box::from(source),
         compiled,

@@ -1,6 +1,6 @@
 //! What a schema may say, keyword by keyword, and whether its rules make sense.
 
-use machinery_value::field::{FieldError, FieldPath};
+use machinery_value::field::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::{Value, json};
 
 use super::Schema;
@@ -458,6 +458,21 @@ fn rule_texts(
     }
 }
 
+/// A rule as the server's errors show it: with the names of its fields in the server's code.
+fn shown_rule(rule: &Value) -> String {
+    let text = |name: &str| go::json(&json!(rule.get(name).and_then(Value::as_str).unwrap_or("")));
+    let value = |name: &str| go::json(rule.get(name).unwrap_or(&Value::Null));
+    format!(
+        r#"{{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
+        text("rule"),
+        text("message"),
+        text("messageExpression"),
+        value("reason"),
+        text("fieldPath"),
+        value("optionalOldSelf"),
+    )
+}
+
 fn rule_expressions(
     schema: SchemaRef<'_>,
     rule: &Rule,
@@ -468,12 +483,19 @@ fn rule_expressions(
 ) {
     let resource = place.root || schema.embedded_resource();
     let rule_path = path.child("rule");
+    let shown = shown_rule(written);
     if let Err(problem) = check_rule(schema, resource, rule) {
-        errors.push(go::invalid(&rule_path, written, &problem));
+        errors.push(go::error(
+            FieldErrorKind::Invalid,
+            &rule_path,
+            Some(&shown),
+            &problem,
+        ));
     } else if let Some(source) = rule.message_expression.as_deref()
         && let Err(problem) = check_message_expression(schema, resource, rule, source)
     {
-        errors.push(go::invalid(&path.child("messageExpression"), written, &problem));
+        let at = path.child("messageExpression");
+        errors.push(go::error(FieldErrorKind::Invalid, &at, Some(&shown), &problem));
     }
     let uses_old_self = rule.compiled().is_ok_and(|compiled| compiled.uses_old_self);
     if uses_old_self {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Schema;
 use crate::go;
-use crate::validate::translate_pattern;
+use crate::validate::{describe_pattern_error, translate_pattern};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -188,6 +188,7 @@ fn value_validation(
     if !pattern.is_empty()
         && let Err(problem) = Regex::new(&translate_pattern(pattern))
     {
+        let problem = describe_pattern_error(pattern, &problem);
         let detail = format!("must be a valid regular expression, but isn't: {problem}");
         errors.push(invalid_text(&path.child("pattern"), pattern, &detail));
     }

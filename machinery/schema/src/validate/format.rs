@@ -272,6 +272,3 @@ fn is_uuid(text: &str, version: Option<u8>, variant: bool) -> bool {
     }
     rest.is_empty()
 }
-
-#[cfg(test)]
-mod tests;

@@ -88,6 +88,37 @@ pub(crate) fn translate(source: &str) -> String {
     out
 }
 
+/// Why a pattern is none, in the words of the server's engine where they are known.
+pub(crate) fn describe(source: &str, error: &regex::Error) -> String {
+    let text = error.to_string();
+    let reason = text.rsplit("error: ").next().unwrap_or(&text);
+    let from = |token: char| source.rfind(token).map_or(source, |at| &source[at..]);
+    let known = if reason.starts_with("unclosed character class") {
+        format!("missing closing ]: `{}`", from('['))
+    } else if reason.starts_with("unclosed group") {
+        format!("missing closing ): `{source}`")
+    } else if reason.starts_with("unopened group") {
+        format!("unexpected ): `{source}`")
+    } else if reason.starts_with("repetition operator missing expression") {
+        let operator: String = source.chars().find(|c| "*+?{".contains(*c)).into_iter().collect();
+        format!("missing argument to repetition operator: `{operator}`")
+    } else if reason.starts_with("look-around") {
+        let at = ["(?=", "(?!", "(?<"]
+            .iter()
+            .filter_map(|token| source.find(token))
+            .min()
+            .unwrap_or(0);
+        let length = if source[at..].starts_with("(?<") { 4 } else { 3 };
+        format!(
+            "invalid or unsupported Perl syntax: `{}`",
+            source[at..].chars().take(length).collect::<String>()
+        )
+    } else {
+        reason.trim().replace('\n', " ")
+    };
+    format!("error parsing regexp: {known}")
+}
+
 fn class_ends(chars: &[char], open: usize) -> bool {
     chars[open..].windows(2).any(|pair| pair == [':', ']'])
 }
