@@ -6,7 +6,7 @@ use crate::status::ApiError;
 
 /// How an answer is shaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// The object or list itself.
     #[default]
     Object,
@@ -22,7 +22,7 @@ pub enum Shape {
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Encoding {
+pub(crate) enum Encoding {
     /// JSON.
     #[default]
     Json,
@@ -32,19 +32,19 @@ pub enum Encoding {
 
 /// What the client accepts, as the best that we can give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Accept {
+pub(crate) struct Accept {
     /// The shape of the answer.
-    pub shape: Shape,
+    pub(crate) shape: Shape,
     /// Its encoding.
-    pub encoding: Encoding,
+    pub(crate) encoding: Encoding,
 }
 
 /// What we write.
-pub const OFFERED: &[&str] = &["application/json", "application/yaml"];
+pub(crate) const OFFERED: &[&str] = &["application/json", "application/yaml"];
 
 impl Accept {
     /// The first of the listed media types that we can write, in the client's order.
-    pub fn parse(headers: &HeaderMap) -> Result<Self, ApiError> {
+    pub(crate) fn parse(headers: &HeaderMap) -> Result<Self, ApiError> {
         let mut listed = false;
         for value in headers.get_all(header::ACCEPT) {
             let Ok(value) = value.to_str() else { continue };
@@ -88,7 +88,7 @@ impl Accept {
 
 /// The format of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyFormat {
+pub(crate) enum BodyFormat {
     /// JSON.
     Json,
     /// YAML.
@@ -98,11 +98,11 @@ pub enum BodyFormat {
 }
 
 /// What we read in bodies of objects and options.
-pub const READABLE: &[&str] =
+pub(crate) const READABLE: &[&str] =
     &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// The media type of a request, lower-case and without parameters; empty when none was given.
-pub fn media_type(headers: &HeaderMap) -> String {
+pub(crate) fn media_type(headers: &HeaderMap) -> String {
     headers
         .get(header::CONTENT_TYPE)
         .and_then(|v| v.to_str().ok())
@@ -112,7 +112,7 @@ pub fn media_type(headers: &HeaderMap) -> String {
 }
 
 /// The format of an object's body.
-pub fn body_format(headers: &HeaderMap) -> Result<BodyFormat, ApiError> {
+pub(crate) fn body_format(headers: &HeaderMap) -> Result<BodyFormat, ApiError> {
     match media_type(headers).as_str() {
         "" | "application/json" => Ok(BodyFormat::Json),
         "application/yaml" => Ok(BodyFormat::Yaml),

@@ -4,30 +4,30 @@ use http::Method;
 
 /// The path and method of a request, as authorization and the handlers see them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RequestInfo {
+pub(crate) struct RequestInfo {
     /// Whether this is about API objects (`/api/v1/pods`) and not about a bare path (`/healthz`).
-    pub is_resource: bool,
+    pub(crate) is_resource: bool,
     /// The verb: get, list, watch, create, update, patch, delete, deletecollection; the lower-case method for bare paths.
-    pub verb: &'static str,
+    pub(crate) verb: &'static str,
     /// The API group; empty for core.
-    pub group: String,
+    pub(crate) group: String,
     /// The API version.
-    pub version: String,
+    pub(crate) version: String,
     /// The namespace; empty for cluster-scoped requests. A namespace object is in the namespace of its own name.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// The plural resource name.
-    pub resource: String,
+    pub(crate) resource: String,
     /// The subresource, such as `status`.
-    pub subresource: String,
+    pub(crate) subresource: String,
     /// The object's name; empty for collections.
-    pub name: String,
+    pub(crate) name: String,
     /// The path as it was sent.
-    pub path: String,
+    pub(crate) path: String,
 }
 
 impl RequestInfo {
     /// Takes `method` and `path` apart. Paths outside `/api/VERSION/…` and `/apis/GROUP/VERSION/…` are not about resources.
-    pub fn parse(method: &Method, path: &str, query: &Query) -> Self {
+    pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Self {
         let mut info = Self { path: path.to_owned(), verb: method_verb(method), ..Self::default() };
         let mut parts: std::collections::VecDeque<String> =
             path.trim_matches('/').split('/').map(percent_decode).collect();
@@ -93,37 +93,37 @@ fn percent_decode(part: &str) -> String {
 
 /// The query of a request. The first of several values counts, as in Go.
 #[derive(Clone, Debug, Default)]
-pub struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Takes a raw query string apart.
-    pub fn parse(raw: Option<&str>) -> Self {
+    pub(crate) fn parse(raw: Option<&str>) -> Self {
         let Some(raw) = raw else { return Self::default() };
         Self(form_urlencoded::parse(raw.as_bytes()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
     }
 
     /// The first value of `key`; empty when it is missing.
-    pub fn get(&self, key: &str) -> &str {
+    pub(crate) fn get(&self, key: &str) -> &str {
         self.0.iter().find(|(k, _)| k == key).map_or("", |(_, v)| v.as_str())
     }
 
     /// All values of `key`.
-    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(k, _)| k == key).map(|(_, v)| v.as_str())
     }
 
     /// Whether `key` is there at all.
-    pub fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(k, _)| k == key)
     }
 
     /// A boolean parameter as Go's conversion reads it: present and neither `false` nor `0`.
-    pub fn flag(&self, key: &str) -> bool {
+    pub(crate) fn flag(&self, key: &str) -> bool {
         self.has(key) && !matches!(self.get(key), "false" | "0")
     }
 
     /// Whether this is a watch.
-    pub fn watch(&self) -> bool {
+    pub(crate) fn watch(&self) -> bool {
         self.flag("watch")
     }
 }

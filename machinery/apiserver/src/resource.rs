@@ -176,7 +176,7 @@ impl Resource {
     /// The schema, where there is one: merge keys for strategic patches, list types.
     pub(crate) fn schema(&self) -> Option<SchemaRef<'_>> {
         match &self.source {
-            Source::BuiltIn { .. } => machinery_kinds::schemas::schema(&self.group, &self.version, &self.kind),
+            Source::BuiltIn { .. } => machinery_kinds::schemas::schema(self.gvk()),
             Source::Custom(custom) => Some(custom.schema.root()),
         }
     }

@@ -108,7 +108,7 @@ impl Patch {
                 Ok(())
             }
             Kind::Strategic => match resource.schema() {
-                Some(schema) => strategic::apply(schema, object, &self.value)
+                Some(schema) => strategic::apply(Patchable(schema), object, &self.value)
                     .map_err(|error| ApiError::bad_request(error.to_string())),
                 None => {
                     merge_patch::apply(object, &self.value);
@@ -116,5 +116,34 @@ impl Patch {
                 }
             },
         }
+    }
+}
+
+/// A schema as strategic merge patches look at it.
+#[derive(Clone, Copy)]
+struct Patchable<'a>(machinery_schema::SchemaRef<'a>);
+
+impl machinery_value::strategic::MergeSchema for Patchable<'_> {
+    fn field(self, name: &str) -> Option<Self> {
+        self.0.property(name).map(Self)
+    }
+
+    fn items(self) -> Option<Self> {
+        self.0.items().map(Self)
+    }
+
+    fn map_values(self) -> Option<Self> {
+        match self.0.additional_properties() {
+            machinery_schema::Additional::Schema(schema) => Some(Self(schema)),
+            _ => None,
+        }
+    }
+
+    fn patch_strategy(self) -> machinery_value::strategic::PatchStrategy {
+        machinery_value::strategic::PatchStrategy::parse(self.0.patch_strategy().unwrap_or(""))
+    }
+
+    fn merge_key(&self) -> Option<&str> {
+        self.0.patch_merge_key()
     }
 }
