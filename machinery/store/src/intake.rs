@@ -70,8 +70,8 @@ pub(crate) enum Attempt<V: Record> {
     /// The write has its revision and event.
     Accepted(Arc<Event<V>>),
     Refused(WriteError<V>),
-    /// The write conflicts with one that is not published yet, of this revision.
-    ConflictsWith(u64),
+    /// The write conflicts with one that is not published yet, of this revision. The change was not used.
+    ConflictsWith(u64, Change<V>),
     /// No revision is free until the journal has reserved more. The change was not used.
     Full(Change<V>),
 }
@@ -116,7 +116,7 @@ impl<V: Record> Intake<V> {
         let kind = change.kind();
         if !meets(current.as_deref(), expect, kind) {
             return match unpublished {
-                Some(event) => Attempt::ConflictsWith(event.revision),
+                Some(event) => Attempt::ConflictsWith(event.revision, change),
                 None => Attempt::Refused(WriteError::Conflict(current)),
             };
         }
@@ -168,7 +168,8 @@ impl<V: Record> Intake<V> {
     }
 }
 
-fn meets<V>(current: Option<&Entry<V>>, expect: Expect, kind: Kind) -> bool {
+/// Whether a key is as a write expects it.
+pub(crate) fn meets<V>(current: Option<&Entry<V>>, expect: Expect, kind: Kind) -> bool {
     match (current, expect) {
         // There is nothing to delete.
         (None, _) if kind == Kind::Delete => false,

@@ -74,7 +74,7 @@ impl Journal {
             let mut builder = Database::builder();
             builder
                 .set_cache_size(cache_bytes)
-                .set_repair_callback(move |_| repairing.note_repair());
+                .set_repair_callback(move |_| repairing.note_pages_checked());
             Ok(builder.create_with_backend(backend)?)
         })?;
         let inspected = guarded(|| inspect(&db));
@@ -101,14 +101,16 @@ impl Journal {
     /// Checks what opening leaves out because readers do not depend on it: whether the engine's map of free pages is
     /// right. A wrong one would let later writes overwrite records, so this comes before the first of them.
     pub(crate) fn check_pages(&mut self) -> Result<(), JournalFailure> {
+        guarded(|| self.try_check_pages()).map_err(|problem| self.stop(&problem))
+    }
+
+    fn try_check_pages(&mut self) -> Result<(), Problem> {
         // The engine has made the map of a file anew that was not closed properly.
-        if self.switch.was_repaired() {
-            return Ok(());
-        }
-        let sound = guarded(|| Ok(self.db.check_integrity()?)).map_err(|problem| self.stop(&problem))?;
-        if !sound {
+        if !self.switch.pages_are_checked() && !self.db.check_integrity()? {
             tracing::warn!("the store's map of free pages was wrong and was made anew from its pages");
         }
+        // Once is enough.
+        self.switch.note_pages_checked();
         Ok(())
     }
 
@@ -151,7 +153,10 @@ impl Journal {
 
     /// Gives room in the file back that its content does not need.
     fn compact(&mut self) -> Result<(), Problem> {
-        guarded(|| Ok(self.db.compact().map(drop)?))
+        guarded(|| {
+            self.try_check_pages()?;
+            Ok(self.db.compact().map(drop)?)
+        })
     }
 
     fn transact_or_stop(

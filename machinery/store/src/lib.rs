@@ -28,6 +28,8 @@ mod journal;
 mod registry;
 mod state;
 mod store;
+#[cfg(test)]
+mod testing;
 mod watch;
 mod writer;
 

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::entry::{ByKey, Change, Entry, Event, Expect, Page, Range, Record, Written};
 use crate::error::{JournalFailure, OpenError, ReadError, WriteError};
 use crate::history::History;
-use crate::intake::{Ack, Attempt, Halt, Intake, Writer};
+use crate::intake::{Ack, Attempt, Halt, Intake, Writer, meets};
 use crate::journal::{Journal, Loaded};
 use crate::registry::{Queue, Registry};
 use crate::state::State;
@@ -50,7 +50,7 @@ impl Default for Options {
 
 /// An ordered, versioned, watchable key-value store. Clones are the same store.
 pub struct Store<V: Record> {
-    handle: Arc<Handle<V>>,
+    pub(crate) handle: Arc<Handle<V>>,
 }
 
 impl<V: Record> Clone for Store<V> {
@@ -62,8 +62,8 @@ impl<V: Record> Clone for Store<V> {
 }
 
 /// What the clones of a store share; when the last of them goes, the store closes.
-struct Handle<V: Record> {
-    shared: Arc<Shared<V>>,
+pub(crate) struct Handle<V: Record> {
+    pub(crate) shared: Arc<Shared<V>>,
 }
 
 impl<V: Record> Drop for Handle<V> {
@@ -200,9 +200,14 @@ impl<V: Record> Store<V> {
                     };
                 }
                 Entered::Refused(error) => return Err(error),
-                Entered::ConflictsWith(revision) => {
+                Entered::ConflictsWith(revision, unused) => {
                     shared.wait_until_published(revision).await?;
-                    return Err(WriteError::Conflict(self.get(key)));
+                    // Even newer writes may be visible by now. Whoever is told of a conflict must be able to see it.
+                    let current = self.get(key);
+                    if !meets(current.as_deref(), expect, unused.kind()) {
+                        return Err(WriteError::Conflict(current));
+                    }
+                    change = unused;
                 }
                 Entered::Full(unused) => {
                     change = unused;
@@ -277,7 +282,7 @@ enum Entered<V: Record> {
     Published(Arc<Event<V>>),
     Waits(Arc<Event<V>>, oneshot::Receiver<Ack>),
     Refused(WriteError<V>),
-    ConflictsWith(u64),
+    ConflictsWith(u64, Change<V>),
     Full(Change<V>),
 }
 
@@ -301,7 +306,7 @@ impl<V: Record> Shared<V> {
                 Entered::Waits(event, acked)
             }
             Attempt::Refused(error) => Entered::Refused(error),
-            Attempt::ConflictsWith(revision) => Entered::ConflictsWith(revision),
+            Attempt::ConflictsWith(revision, change) => Entered::ConflictsWith(revision, change),
             Attempt::Full(change) => {
                 self.work.notify_one();
                 Entered::Full(change)

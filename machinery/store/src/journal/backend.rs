@@ -23,7 +23,7 @@ pub(super) struct Switch(Arc<Flags>);
 #[derive(Debug, Default)]
 struct Flags {
     stopped: AtomicBool,
-    repaired: AtomicBool,
+    pages_checked: AtomicBool,
 }
 
 impl Switch {
@@ -31,12 +31,12 @@ impl Switch {
         self.0.stopped.store(true, Ordering::Release);
     }
 
-    pub(super) fn note_repair(&self) {
-        self.0.repaired.store(true, Ordering::Release);
+    pub(super) fn note_pages_checked(&self) {
+        self.0.pages_checked.store(true, Ordering::Release);
     }
 
-    pub(super) fn was_repaired(&self) -> bool {
-        self.0.repaired.load(Ordering::Acquire)
+    pub(super) fn pages_are_checked(&self) -> bool {
+        self.0.pages_checked.load(Ordering::Acquire)
     }
 
     fn check(&self) -> io::Result<()> {

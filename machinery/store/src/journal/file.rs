@@ -28,7 +28,10 @@ pub(super) fn open<V: Record>(path: &Path, cache_bytes: usize) -> Result<(Journa
     let (mut journal, loaded) = Journal::open_backend(backend, cache_bytes)?;
     let size = fs::metadata(path)?.len();
     if size > SMALL_FILE && size / SLACK > loaded.bytes {
-        journal.compact()?;
+        if let Err(problem) = journal.compact() {
+            journal.stop(&problem);
+            return Err(problem);
+        }
         tracing::info!(
             before = size,
             after = fs::metadata(path)?.len(),
