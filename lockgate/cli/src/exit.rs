@@ -13,8 +13,12 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Usage(String),
     /// Exit code 3.
-    #[error("{address} is in use by another program: stop that one, or choose another port with --port (0 takes any free one)")]
-    PortInUse { address: SocketAddr },
+    #[error("{address} ({cluster}) is in use by another program: stop that one, or {remedy}")]
+    PortInUse {
+        cluster: String,
+        address: SocketAddr,
+        remedy: String,
+    },
     /// Exit code 4.
     #[error("failed to write in {}: {source}; choose another directory with --data-dir, or use --ephemeral", path.display())]
     Unwritable { path: PathBuf, source: std::io::Error },

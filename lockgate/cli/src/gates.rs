@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// The gates that the controllers know.
-const KNOWN: &[&str] = &["Failover", "NoClusterFitRemoves", "PropagationPolicyPreemption", "StaticPolicy"];
+const KNOWN: &[&str] = &[
+    "Failover",
+    "NoClusterFitRemoves",
+    "PropagationPolicyPreemption",
+    "StaticPolicy",
+];
 
 /// Gates that somebody set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,11 +21,18 @@ impl FromStr for FeatureGates {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut gates = BTreeMap::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is not of the form Name=true"))?;
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("{part:?} is not of the form Name=true"))?;
             if !KNOWN.contains(&name) {
-                return Err(format!("there is no feature gate {name:?}; there are {}", KNOWN.join(", ")));
+                return Err(format!(
+                    "there is no feature gate {name:?}; there are {}",
+                    KNOWN.join(", ")
+                ));
             }
-            let value = value.parse().map_err(|_| format!("{name} is either true or false, not {value:?}"))?;
+            let value = value
+                .parse()
+                .map_err(|_| format!("{name} is either true or false, not {value:?}"))?;
             gates.insert(name.to_owned(), value);
         }
         Ok(Self(gates))

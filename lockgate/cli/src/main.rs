@@ -13,7 +13,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A multi-cluster Kubernetes control plane: nothing moves in the fleet until the rules that guard change say so.
 #[derive(Debug, Parser)]
-#[command(name = "lockgate", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    name = "lockgate",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -29,7 +34,10 @@ fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
     start_logging();
     // One provider of cryptography for the whole process, chosen here.
-    if rustls::crypto::ring::default_provider().install_default().is_err() {
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
         tracing::debug!("a provider of cryptography was installed before");
     }
     let result = match arguments.command {
@@ -50,5 +58,9 @@ fn report(failure: &Failure) -> std::process::ExitCode {
 fn start_logging() {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .init();
 }

@@ -23,8 +23,10 @@ const HUB_PORT: u16 = 7443;
 const MAX_MEMBERS: u16 = 1000;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 1 failure, 2 usage, 3 port in use, 4 directory not writable, 5 directory in use, \
-                        6 damaged data; with -- CMD, the command's own.")]
+#[command(
+    after_help = "Exit codes: 1 failure, 2 usage, 3 port in use, 4 directory not writable, 5 directory in use, \
+                        6 damaged data; with -- CMD, the command's own."
+)]
 pub(crate) struct UpArguments {
     /// How many member clusters to start
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=i64::from(MAX_MEMBERS)))]
@@ -73,7 +75,10 @@ async fn up(arguments: UpArguments) -> Result<ExitCode, Failure> {
     let clusters = start_clusters(&arguments, &directory, &pki, &mut ports).await?;
     directory.save_ports(&ports)?;
 
-    let target = arguments.kubeconfig.clone().unwrap_or_else(|| directory.path().join("kubeconfig"));
+    let target = arguments
+        .kubeconfig
+        .clone()
+        .unwrap_or_else(|| directory.path().join("kubeconfig"));
     kubeconfig::write(&target, &pki, &clusters, arguments.merge)?;
     let took = started.elapsed();
 
@@ -98,7 +103,12 @@ async fn start_clusters(
     ports: &mut Ports,
 ) -> Result<Vec<Cluster>, Failure> {
     let delay = Duration::from_millis(arguments.ready_after);
-    let hub_port = arguments.port.unwrap_or_else(|| ports.get("hub").unwrap_or(HUB_PORT));
+    // A port that was any free one stays the same from then on.
+    let hub_port = match arguments.port {
+        Some(0) => ports.get("hub").unwrap_or(0),
+        Some(port) => port,
+        None => ports.get("hub").unwrap_or(HUB_PORT),
+    };
     let mut clusters = vec![Cluster::start("hub", Role::Hub, hub_port, directory, pki).await?];
     for number in 1..=arguments.members {
         let name = format!("member{number}");
@@ -114,7 +124,8 @@ async fn start_clusters(
 /// Resolves at the first Ctrl-C or SIGTERM.
 fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).map_err(|e| Failure::Other(format!("failed to listen for signals: {e}")));
+    let listen =
+        |kind| signal(kind).map_err(|e| Failure::Other(format!("failed to listen for signals: {e}")));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     Ok(async move {
         tokio::select! {
@@ -124,8 +135,14 @@ fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     })
 }
 
-async fn run_command(command: &[String], kubeconfig: &std::path::Path, stop: impl Future<Output = ()>) -> Result<ExitCode, Failure> {
-    let (program, rest) = command.split_first().ok_or_else(|| Failure::Usage("no command after --".into()))?;
+async fn run_command(
+    command: &[String],
+    kubeconfig: &std::path::Path,
+    stop: impl Future<Output = ()>,
+) -> Result<ExitCode, Failure> {
+    let (program, rest) = command
+        .split_first()
+        .ok_or_else(|| Failure::Usage("no command after --".into()))?;
     let mut child = tokio::process::Command::new(program)
         .args(rest)
         .env("KUBECONFIG", kubeconfig)
@@ -144,7 +161,10 @@ async fn run_command(command: &[String], kubeconfig: &std::path::Path, stop: imp
     };
     let status = status.map_err(|e| Failure::Other(format!("failed to wait for {program:?}: {e}")))?;
     use std::os::unix::process::ExitStatusExt as _;
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
@@ -156,7 +176,11 @@ fn print_banner(
     took: Duration,
 ) {
     let width = clusters.iter().map(|c| c.name.len()).max().unwrap_or(3);
-    print(&format!("Lockgate {} is up ({} ms)\n", env!("CARGO_PKG_VERSION"), took.as_millis()));
+    print(&format!(
+        "Lockgate {} is up ({} ms)\n",
+        env!("CARGO_PKG_VERSION"),
+        took.as_millis()
+    ));
     const SHOWN: usize = 6;
     for cluster in clusters.iter().take(SHOWN) {
         print(&format!("  {:width$}  {}", cluster.name, cluster.url()));
@@ -164,12 +188,23 @@ fn print_banner(
     if clusters.len() > SHOWN {
         print(&format!("  … and {} more", clusters.len() - SHOWN));
     }
-    let kept = if arguments.ephemeral { "in memory only".to_owned() } else { directory.path().display().to_string() };
-    print(&format!("\n  data        {kept}\n  kubeconfig  {}", kubeconfig.display()));
+    let kept = if arguments.ephemeral {
+        "in memory only".to_owned()
+    } else {
+        directory.path().display().to_string()
+    };
+    print(&format!(
+        "\n  data        {kept}\n  kubeconfig  {}",
+        kubeconfig.display()
+    ));
     print(&format!(
         "\nNext, in another terminal:\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n{}\nCtrl-C stops it.",
         kubeconfig.display(),
-        if arguments.members > 0 { "  kubectl --context member1 get nodes\n" } else { "" },
+        if arguments.members > 0 {
+            "  kubectl --context member1 get nodes\n"
+        } else {
+            ""
+        },
     ));
 }
 

@@ -30,6 +30,20 @@ impl Operation {
     }
 }
 
+/// Refuses kinds that would be stored and then ignored: a guard that guards nothing is worse than none.
+pub(crate) fn check_served(resource: &Resource, name: &str) -> Result<(), ApiError> {
+    let webhook = matches!(
+        resource.kind.as_str(),
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" | "MutatingAdmissionPolicy"
+    );
+    if resource.group == "admissionregistration.k8s.io" && webhook {
+        let why = "this server does not execute it, and what is not executed is not stored; \
+                   use a ValidatingAdmissionPolicy";
+        return Err(ApiError::forbidden(resource.subject(), name, why));
+    }
+    Ok(())
+}
+
 /// Completes an object with what only the server can know.
 pub(crate) fn mutate(
     server: &Inner,
@@ -53,5 +67,15 @@ pub(crate) fn validate(
     old: Option<&Value>,
     options: &WriteOptions,
 ) -> Result<(), ApiError> {
-    policy::check(server, &policy::Request { resource, operation, name, new, old, options })
+    policy::check(
+        server,
+        &policy::Request {
+            resource,
+            operation,
+            name,
+            new,
+            old,
+            options,
+        },
+    )
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, header};
-use machinery_auth::token::{LiveCheck, ServiceAccountTokens, StaticTokens, TokenError, VerifiedToken, bearer_token};
+use machinery_auth::token::{
+    LiveCheck, ServiceAccountTokens, StaticTokens, TokenError, VerifiedToken, bearer_token,
+};
 use machinery_auth::x509::PeerCertificate;
 use machinery_auth::{Pki, UserInfo};
 use machinery_value::Value;
@@ -50,11 +52,18 @@ impl Authenticator {
             return Ok(user.clone());
         }
         if let Some(Peer(certificate)) = extensions.get::<Peer>() {
-            return certificate.user(server.now()).cloned().map_err(|_| ApiError::unauthorized());
+            return certificate
+                .user(server.now())
+                .cloned()
+                .map_err(|_| ApiError::unauthorized());
         }
-        let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(self.anonymous.clone()) };
+        let Some(value) = headers.get(header::AUTHORIZATION) else {
+            return Ok(self.anonymous.clone());
+        };
         // Another scheme than Bearer says nothing to us.
-        let Some(token) = value.to_str().ok().and_then(bearer_token) else { return Ok(self.anonymous.clone()) };
+        let Some(token) = value.to_str().ok().and_then(bearer_token) else {
+            return Ok(self.anonymous.clone());
+        };
         if let Some(user) = self.tokens.find(token) {
             return Ok(Arc::new(user.clone()));
         }
@@ -65,7 +74,12 @@ impl Authenticator {
     }
 
     /// A service account's token that is signed, in time, and whose objects are still there.
-    pub(crate) fn verify(&self, server: &Inner, token: &str, audiences: &[String]) -> Result<VerifiedToken, TokenError> {
+    pub(crate) fn verify(
+        &self,
+        server: &Inner,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<VerifiedToken, TokenError> {
         let now = server.now();
         let verified = self.accounts.verify(token, audiences, now)?;
         for check in verified.live_checks() {
@@ -88,6 +102,10 @@ fn look_up(server: &Inner, check: &LiveCheck) -> Option<Value> {
 /// The content of an object of the core group.
 pub(crate) fn core_object(server: &Inner, plural: &str, namespace: &str, name: &str) -> Option<Value> {
     let prefix = key_prefix("", plural);
-    let key = if namespace.is_empty() { format!("{prefix}{name}") } else { format!("{prefix}{namespace}/{name}") };
+    let key = if namespace.is_empty() {
+        format!("{prefix}{name}")
+    } else {
+        format!("{prefix}{namespace}/{name}")
+    };
     server.store.get(&key).map(|stored| stored.value.content())
 }

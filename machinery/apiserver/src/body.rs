@@ -30,7 +30,9 @@ impl Body {
 
     /// A body of several pieces, sent without copying them together.
     pub fn chunks(chunks: impl IntoIterator<Item = Bytes>) -> Self {
-        Self(Inner::Chunks(chunks.into_iter().filter(|c| !c.is_empty()).collect()))
+        Self(Inner::Chunks(
+            chunks.into_iter().filter(|c| !c.is_empty()).collect(),
+        ))
     }
 
     /// A body that goes on as long as the stream does.
@@ -49,7 +51,10 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
             Inner::Chunks(chunks) => Poll::Ready(chunks.pop_front().map(|c| Ok(Frame::data(c)))),
-            Inner::Stream(stream) => stream.as_mut().poll_next(cx).map(|item| item.map(|c| Ok(Frame::data(c)))),
+            Inner::Stream(stream) => stream
+                .as_mut()
+                .poll_next(cx)
+                .map(|item| item.map(|c| Ok(Frame::data(c)))),
         }
     }
 

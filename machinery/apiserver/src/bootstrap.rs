@@ -26,9 +26,15 @@ pub(crate) async fn ensure(server: &Inner, roles: bool) -> Result<(), ApiError> 
         for mut object in machinery_auth::bootstrap::bootstrap_objects() {
             let kind = object["kind"].as_str().unwrap_or("").to_owned();
             let plural = format!("{}s", kind.to_ascii_lowercase());
-            let Some(resource) = built_in().find("rbac.authorization.k8s.io", "v1", &plural) else { continue };
+            let Some(resource) = built_in().find("rbac.authorization.k8s.io", "v1", &plural) else {
+                continue;
+            };
             let namespace = crate::meta::namespace(&object).to_owned();
-            if server.store.get(&resource.key(&namespace, crate::meta::name(&object))).is_none() {
+            if server
+                .store
+                .get(&resource.key(&namespace, crate::meta::name(&object)))
+                .is_none()
+            {
                 crate::meta::strip_type(&mut object);
                 create(server, resource, &namespace, object, &options).await?;
             }

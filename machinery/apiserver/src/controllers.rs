@@ -107,7 +107,13 @@ impl<'a> Caretaker<'a> {
                 }
                 continue;
             }
-            let wake = self.resting.iter().map(|(at, _)| *at).min().unwrap_or(sweep).min(sweep);
+            let wake = self
+                .resting
+                .iter()
+                .map(|(at, _)| *at)
+                .min()
+                .unwrap_or(sweep)
+                .min(sweep);
             tokio::select! {
                 next = watch.next() => match next {
                     Next::Event(event) => self.noticed(event.kind, &event.entry),
@@ -183,11 +189,17 @@ impl<'a> Caretaker<'a> {
 
     fn is_going(&self, plural: &str, name: &str) -> bool {
         let key = format!("{}{name}", key_prefix("", plural));
-        self.server.store.get(&key).is_some_and(|stored| stored.value.links().deletion_timestamp.is_some())
+        self.server
+            .store
+            .get(&key)
+            .is_some_and(|stored| stored.value.links().deletion_timestamp.is_some())
     }
 
     fn definition_exists(&self, name: &str) -> bool {
-        let key = format!("{}{name}", key_prefix("apiextensions.k8s.io", "customresourcedefinitions"));
+        let key = format!(
+            "{}{name}",
+            key_prefix("apiextensions.k8s.io", "customresourcedefinitions")
+        );
         self.server.store.get(&key).is_some()
     }
 
@@ -217,7 +229,12 @@ impl<'k> Place<'k> {
         let (group, plural) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
         let rest = parts.next().unwrap_or("");
         let (namespace, name) = rest.split_once('/').unwrap_or(("", rest));
-        Self { group, plural, namespace, name }
+        Self {
+            group,
+            plural,
+            namespace,
+            name,
+        }
     }
 }
 
@@ -225,13 +242,22 @@ impl<'k> Place<'k> {
 pub(crate) fn resource_of(server: &Inner, key: &str) -> Option<Arc<Resource>> {
     let place = Place::of(key);
     let group = if place.group == "core" { "" } else { place.group };
-    let all = || built_in().resources().iter().cloned().chain(server.registry.custom().resources().to_vec());
+    let all = || {
+        built_in()
+            .resources()
+            .iter()
+            .cloned()
+            .chain(server.registry.custom().resources().to_vec())
+    };
     all().find(|r| r.group == group && r.plural == place.plural && r.conversion().is_none())
 }
 
 /// The keys under a prefix.
 fn keys(server: &Inner, prefix: &str) -> Vec<String> {
-    match server.store.range(machinery_store::Range { prefix, ..Default::default() }) {
+    match server.store.range(machinery_store::Range {
+        prefix,
+        ..Default::default()
+    }) {
         Ok(page) => page.entries.iter().map(|entry| entry.key.to_string()).collect(),
         Err(_) => Vec::new(),
     }

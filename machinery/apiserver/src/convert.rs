@@ -12,9 +12,33 @@ pub struct Conversion {
     /// The group under which objects are stored.
     pub(crate) storage_group: &'static str,
     /// The version that is stored.
-    pub(crate) storage_version: &'static str,
-    pub(crate) to_storage: fn(&mut Value),
-    pub(crate) from_storage: fn(&mut Value),
+    storage_version: &'static str,
+    to_storage: fn(&mut Value),
+    from_storage: fn(&mut Value),
+}
+
+impl Conversion {
+    /// Turns a content of the served shape into the stored one.
+    pub(crate) fn store(&self, kind: &str, content: &mut Value) {
+        (self.to_storage)(content);
+        complete(self.storage_group, self.storage_version, kind, content);
+    }
+
+    /// Turns a stored content into the shape that `resource` serves.
+    pub(crate) fn serve(&self, group: &str, version: &str, kind: &str, content: &mut Value) {
+        (self.from_storage)(content);
+        complete(group, version, kind, content);
+    }
+}
+
+/// Adds the fields that a type always writes, also when they are empty.
+fn complete(group: &str, version: &str, kind: &str, content: &mut Value) {
+    let Some(ty) = machinery_wire::lookup(group, version, kind) else {
+        return;
+    };
+    if let Ok(normalized) = machinery_wire::decode(ty, content.clone()) {
+        *content = normalized.value;
+    }
 }
 
 /// The conversion of a built-in kind, if its shape is not the stored one.
@@ -61,7 +85,12 @@ static AUTOSCALERS: Conversion = Conversion {
             cpu_to_metrics(spec, "targetCPUUtilizationPercentage", "metrics", "target");
         }
         if let Some(status) = scaler.get_mut("status").and_then(Value::as_object_mut) {
-            cpu_to_metrics(status, "currentCPUUtilizationPercentage", "currentMetrics", "current");
+            cpu_to_metrics(
+                status,
+                "currentCPUUtilizationPercentage",
+                "currentMetrics",
+                "current",
+            );
         }
     },
     from_storage: |scaler| {
@@ -70,7 +99,12 @@ static AUTOSCALERS: Conversion = Conversion {
             spec.remove("behavior");
         }
         if let Some(status) = scaler.get_mut("status").and_then(Value::as_object_mut) {
-            metrics_to_cpu(status, "currentCPUUtilizationPercentage", "currentMetrics", "current");
+            metrics_to_cpu(
+                status,
+                "currentCPUUtilizationPercentage",
+                "currentMetrics",
+                "current",
+            );
             status.remove("conditions");
         }
     },
@@ -82,7 +116,10 @@ fn cpu_to_metrics(map: &mut Map<String, Value>, flat: &str, metrics: &str, side:
         if side == "target" {
             value["type"] = json!("Utilization");
         }
-        map.insert(metrics.to_owned(), json!([{"type": "Resource", "resource": {"name": "cpu", side: value}}]));
+        map.insert(
+            metrics.to_owned(),
+            json!([{"type": "Resource", "resource": {"name": "cpu", side: value}}]),
+        );
     }
 }
 
@@ -107,7 +144,10 @@ mod tests {
         let mut event = json!({"regarding": {"name": "w"}, "note": "hello", "reason": "Why", "reportingController": "lab"});
         let before = event.clone();
         (EVENTS.to_storage)(&mut event);
-        assert_eq!(event, json!({"involvedObject": {"name": "w"}, "message": "hello", "reason": "Why", "reportingComponent": "lab"}));
+        assert_eq!(
+            event,
+            json!({"involvedObject": {"name": "w"}, "message": "hello", "reason": "Why", "reportingComponent": "lab"})
+        );
         (EVENTS.from_storage)(&mut event);
         assert_eq!(event, before);
     }
@@ -117,7 +157,10 @@ mod tests {
         let mut scaler = json!({"spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 80}});
         let before = scaler.clone();
         (AUTOSCALERS.to_storage)(&mut scaler);
-        assert_eq!(scaler["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 80);
+        assert_eq!(
+            scaler["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"],
+            80
+        );
         (AUTOSCALERS.from_storage)(&mut scaler);
         assert_eq!(scaler, before);
     }

@@ -54,9 +54,11 @@ impl CustomVersion {
             Some(text.split('.').map(str::to_owned).collect())
         };
         let scale = match (path("specReplicasPath"), path("statusReplicasPath")) {
-            (Some(spec_replicas), Some(status_replicas)) => {
-                Some(ScalePaths { spec_replicas, status_replicas, selector: path("labelSelectorPath") })
-            }
+            (Some(spec_replicas), Some(status_replicas)) => Some(ScalePaths {
+                spec_replicas,
+                status_replicas,
+                selector: path("labelSelectorPath"),
+            }),
             _ => None,
         };
         let deprecation = version["deprecated"].as_bool().unwrap_or(false).then(|| {

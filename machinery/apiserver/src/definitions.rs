@@ -16,7 +16,14 @@ use crate::server::Inner;
 pub(crate) fn load(server: &Inner) {
     let _guard = server.indexes.definitions.lock();
     let prefix = key_prefix(DEFINITIONS.0, DEFINITIONS.1);
-    let Ok(page) = server.store.range(Range { prefix: &prefix, after: None, limit: 0, at: None }) else { return };
+    let Ok(page) = server.store.range(Range {
+        prefix: &prefix,
+        after: None,
+        limit: 0,
+        at: None,
+    }) else {
+        return;
+    };
     let mut all: Vec<Arc<Resource>> = Vec::new();
     for entry in &page.entries {
         all.extend(resources(&entry.value.content(), &all));
@@ -28,8 +35,14 @@ pub(crate) fn load(server: &Inner) {
 pub(crate) fn refresh(server: &Inner, key: &str) {
     let _guard = server.indexes.definitions.lock();
     let name = key.rsplit('/').next().unwrap_or(key);
-    let mut others: Vec<Arc<Resource>> =
-        server.registry.custom().resources().iter().filter(|r| definition_name(r) != name).cloned().collect();
+    let mut others: Vec<Arc<Resource>> = server
+        .registry
+        .custom()
+        .resources()
+        .iter()
+        .filter(|r| definition_name(r) != name)
+        .cloned()
+        .collect();
     if let Some(stored) = server.store.get(key) {
         others.extend(resources(&stored.value.content(), &others));
     }
@@ -70,15 +83,30 @@ fn resources(definition: &Value, others: &[Arc<Resource>]) -> Vec<Arc<Resource>>
             plural: text(&names["plural"]),
             singular: text(&names["singular"]),
             kind: kind.clone(),
-            list_kind: names["listKind"].as_str().map_or_else(|| format!("{kind}List"), str::to_owned),
+            list_kind: names["listKind"]
+                .as_str()
+                .map_or_else(|| format!("{kind}List"), str::to_owned),
         };
         let subresources = subresources(&resource_names, &custom);
-        let mut resource = Resource::new(resource_names, spec["scope"] == "Namespaced", Source::Custom(custom));
+        let mut resource = Resource::new(
+            resource_names,
+            spec["scope"] == "Namespaced",
+            Source::Custom(custom),
+        );
         resource.short_names = list(&names["shortNames"]);
         resource.categories = list(&names["categories"]);
-        resource.verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
-            .map(str::to_owned)
-            .to_vec();
+        resource.verbs = [
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "create",
+            "update",
+            "watch",
+        ]
+        .map(str::to_owned)
+        .to_vec();
         resource.subresources = subresources;
         served.push(Arc::new(resource));
     }
@@ -116,19 +144,35 @@ fn name_conflict(definition: &Value, others: &[Arc<Resource>]) -> Option<(&'stat
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
     let group = text(&spec["group"]);
     let own = format!("{}.{group}", text(&names["plural"]));
-    let same_group = || others.iter().filter(|r| r.group == group && definition_name(r) != own);
+    let same_group = || {
+        others
+            .iter()
+            .filter(|r| r.group == group && definition_name(r) != own)
+    };
     let kind = text(&names["kind"]);
     if same_group().any(|r| r.kind == kind) {
         return Some(("KindConflict", format!("\"{kind}\" is already in use")));
     }
-    let list_kind = names["listKind"].as_str().map_or_else(|| format!("{kind}List"), str::to_owned);
+    let list_kind = names["listKind"]
+        .as_str()
+        .map_or_else(|| format!("{kind}List"), str::to_owned);
     if same_group().any(|r| r.list_kind == list_kind) {
         return Some(("ListKindConflict", format!("\"{list_kind}\" is already in use")));
     }
-    let mut wanted = vec![("PluralConflict", text(&names["plural"])), ("SingularConflict", text(&names["singular"]))];
-    wanted.extend(names["shortNames"].as_array().into_iter().flatten().map(|n| ("ShortNamesConflict", text(n))));
+    let mut wanted = vec![
+        ("PluralConflict", text(&names["plural"])),
+        ("SingularConflict", text(&names["singular"])),
+    ];
+    wanted.extend(
+        names["shortNames"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|n| ("ShortNamesConflict", text(n))),
+    );
     for (reason, name) in wanted {
-        let taken = |r: &Arc<Resource>| r.plural == name || r.singular == name || r.short_names.contains(&name);
+        let taken =
+            |r: &Arc<Resource>| r.plural == name || r.singular == name || r.short_names.contains(&name);
         if !name.is_empty() && same_group().any(taken) {
             return Some((reason, format!("\"{name}\" is already in use")));
         }
@@ -160,13 +204,18 @@ pub(crate) fn status(registry: &Registry, definition: &Value, now: &str) -> Valu
         Some((reason, message)) => ("False", *reason, message.clone()),
     };
     let established = match &conflict {
-        None => ("True", "InitialNamesAccepted", "the initial names have been accepted".to_owned()),
+        None => (
+            "True",
+            "InitialNamesAccepted",
+            "the initial names have been accepted".to_owned(),
+        ),
         Some(_) => ("False", "NotAccepted", "not all names are accepted".to_owned()),
     };
     set_condition(&mut status, "NamesAccepted", accepted, now);
-    let was_established = status["conditions"]
-        .as_array()
-        .is_some_and(|list| list.iter().any(|c| c["type"] == "Established" && c["status"] == "True"));
+    let was_established = status["conditions"].as_array().is_some_and(|list| {
+        list.iter()
+            .any(|c| c["type"] == "Established" && c["status"] == "True")
+    });
     if !was_established {
         set_condition(&mut status, "Established", established, now);
     }
@@ -183,7 +232,9 @@ pub(crate) fn set_condition(
     if !status["conditions"].is_array() {
         status["conditions"] = json!([]);
     }
-    let Some(list) = status["conditions"].as_array_mut() else { return };
+    let Some(list) = status["conditions"].as_array_mut() else {
+        return;
+    };
     let mut condition = json!({
         "type": kind, "status": value, "reason": reason, "message": message, "lastTransitionTime": now,
     });
@@ -197,4 +248,3 @@ pub(crate) fn set_condition(
         None => list.push(condition),
     }
 }
-

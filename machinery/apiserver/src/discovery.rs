@@ -40,14 +40,26 @@ fn arch() -> &'static str {
 
 /// The answer to `/`.
 pub(crate) fn root_paths(registry: &Registry) -> Value {
-    let mut paths: Vec<String> = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis"].map(str::to_owned).to_vec();
+    let mut paths: Vec<String> = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis"]
+        .map(str::to_owned)
+        .to_vec();
     for (group, versions) in groups(registry) {
         if !group.is_empty() {
             paths.push(format!("/apis/{group}"));
             paths.extend(versions.keys().map(|version| format!("/apis/{group}/{version}")));
         }
     }
-    paths.extend(["/healthz", "/livez", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"].map(str::to_owned));
+    paths.extend(
+        [
+            "/healthz",
+            "/livez",
+            "/openapi/v3",
+            "/openid/v1/jwks",
+            "/readyz",
+            "/version",
+        ]
+        .map(str::to_owned),
+    );
     json!({"paths": paths})
 }
 
@@ -64,7 +76,11 @@ fn groups(registry: &Registry) -> Vec<(String, Versions)> {
                 order.len() - 1
             }
         };
-        order[place].1.entry(resource.version.clone()).or_default().push(resource);
+        order[place]
+            .1
+            .entry(resource.version.clone())
+            .or_default()
+            .push(resource);
     }
     order
 }
@@ -95,7 +111,11 @@ fn rank(version: &str) -> (u8, u32, u32) {
 }
 
 /// Answers `/api…` and `/apis…`.
-pub(crate) fn answer(registry: &Registry, path: &str, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
+pub(crate) fn answer(
+    registry: &Registry,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, ApiError> {
     let accept = Accept::parse(headers)?;
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let document = match parts.as_slice() {
@@ -171,7 +191,9 @@ fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Valu
             entry.insert("name".into(), json!(format!("{}/{}", resource.plural, sub.name)));
             entry.insert("singularName".into(), json!(""));
             entry.insert("namespaced".into(), json!(resource.namespaced));
-            if (sub.group.as_str(), sub.version.as_str()) != (resource.group.as_str(), resource.version.as_str()) {
+            if (sub.group.as_str(), sub.version.as_str())
+                != (resource.group.as_str(), resource.version.as_str())
+            {
                 entry.insert("group".into(), json!(sub.group));
                 entry.insert("version".into(), json!(sub.version));
             }
@@ -180,7 +202,11 @@ fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Valu
             listed.push(Value::Object(entry));
         }
     }
-    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let group_version = if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    };
     let mut document = json!({"kind": "APIResourceList", "groupVersion": group_version, "resources": listed});
     if !group.is_empty() {
         document["apiVersion"] = json!("v1");
@@ -204,18 +230,28 @@ fn aggregated(registry: &Registry, root: &str, headers: &HeaderMap) -> Response<
             let listed: Vec<Value> = by_preference(versions)
                 .into_iter()
                 .map(|version| {
-                    let resources: Vec<Value> = versions[version].iter().map(|r| aggregated_resource(r)).collect();
+                    let resources: Vec<Value> =
+                        versions[version].iter().map(|r| aggregated_resource(r)).collect();
                     json!({"version": version, "freshness": "Current", "resources": resources})
                 })
                 .collect();
-            let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
+            let metadata = if group.is_empty() {
+                json!({})
+            } else {
+                json!({"name": group})
+            };
             json!({"metadata": metadata, "versions": listed})
         })
         .collect();
     let document = json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
     });
-    cached(headers, &document, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "public")
+    cached(
+        headers,
+        &document,
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        "public",
+    )
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {

@@ -59,7 +59,12 @@ impl Indexes {
 
     fn load_policies(&self, server: &Inner) {
         let mut policies = self.policies.write();
-        let objects = |plural: &str| whole_collection(server, ADMISSION, plural).into_iter().map(|(_, o)| o).collect();
+        let objects = |plural: &str| {
+            whole_collection(server, ADMISSION, plural)
+                .into_iter()
+                .map(|(_, o)| o)
+                .collect()
+        };
         *policies = PolicySet::new(
             objects("validatingadmissionpolicies"),
             objects("validatingadmissionpolicybindings"),
@@ -91,8 +96,17 @@ fn apply_rbac(rbac: &mut RbacIndex, plural: &str, key: &str, object: Option<Valu
 
 fn whole_collection(server: &Inner, group: &str, plural: &str) -> Vec<(String, Value)> {
     let prefix = key_prefix(group, plural);
-    match server.store.range(Range { prefix: &prefix, after: None, limit: 0, at: None }) {
-        Ok(page) => page.entries.iter().map(|e| (e.key.to_string(), e.value.content())).collect(),
+    match server.store.range(Range {
+        prefix: &prefix,
+        after: None,
+        limit: 0,
+        at: None,
+    }) {
+        Ok(page) => page
+            .entries
+            .iter()
+            .map(|e| (e.key.to_string(), e.value.content()))
+            .collect(),
         Err(_) => Vec::new(),
     }
 }

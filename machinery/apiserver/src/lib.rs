@@ -44,8 +44,8 @@ mod validate;
 
 pub use authenticate::{Caller, ISSUER, Peer};
 pub use body::Body;
-pub use machinery_store::OpenError;
 pub use local::{Changed, Changes, Local};
+pub use machinery_store::OpenError;
 pub use registry::{Catalog, Registry};
 pub use resource::{Resource, Source, Subresource};
 pub use serve::AsUser;

@@ -29,20 +29,33 @@ pub struct Local {
 impl ApiServer {
     /// The API without HTTP, as `user`. Roles are not asked: the caller is the server's own process.
     pub fn local(&self, user: UserInfo) -> Local {
-        let options = WriteOptions { user: Arc::new(user), dry_run: false, validation: FieldValidation::Ignore };
-        Local { server: self.inner.clone(), options }
+        let options = WriteOptions {
+            user: Arc::new(user),
+            dry_run: false,
+            validation: FieldValidation::Ignore,
+        };
+        Local {
+            server: self.inner.clone(),
+            options,
+        }
     }
 }
 
 impl Local {
     fn resource(&self, object: &Value) -> Result<Arc<Resource>, ApiError> {
         let text = |key: &str| object[key].as_str().unwrap_or("");
-        self.server.registry.find_kind(text("apiVersion"), text("kind")).ok_or_else(ApiError::no_resource)
+        self.server
+            .registry
+            .find_kind(text("apiVersion"), text("kind"))
+            .ok_or_else(ApiError::no_resource)
     }
 
     fn named(&self, api_version: &str, plural: &str) -> Result<Arc<Resource>, ApiError> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        self.server.registry.find(group, version, plural).ok_or_else(ApiError::no_resource)
+        self.server
+            .registry
+            .find(group, version, plural)
+            .ok_or_else(ApiError::no_resource)
     }
 
     /// The server's time.
@@ -59,9 +72,14 @@ impl Local {
 
     /// All objects of a resource, in one namespace or (with an empty one) in all.
     pub fn list(&self, api_version: &str, plural: &str, namespace: &str) -> Vec<Value> {
-        let Ok(resource) = self.named(api_version, plural) else { return Vec::new() };
+        let Ok(resource) = self.named(api_version, plural) else {
+            return Vec::new();
+        };
         let prefix = resource.collection(namespace);
-        match self.server.store.range(Range { prefix: &prefix, ..Range::default() }) {
+        match self.server.store.range(Range {
+            prefix: &prefix,
+            ..Range::default()
+        }) {
             Ok(page) => page.entries.iter().map(|stored| resource.whole(stored)).collect(),
             Err(_) => Vec::new(),
         }
@@ -71,7 +89,10 @@ impl Local {
     pub async fn create(&self, object: Value) -> Result<Value, ApiError> {
         let resource = self.resource(&object)?;
         let namespace = meta::namespace(&object).to_owned();
-        let decoded = Decoded { value: object, duplicates: Vec::new() };
+        let decoded = Decoded {
+            value: object,
+            duplicates: Vec::new(),
+        };
         let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore)?;
         let saved = create(&self.server, &resource, &namespace, content, &self.options).await?;
         Ok(finish(&resource, saved))
@@ -89,19 +110,40 @@ impl Local {
 
     async fn write(&self, object: Value, part: Part) -> Result<Value, ApiError> {
         let resource = self.resource(&object)?;
-        let (namespace, name) = (meta::namespace(&object).to_owned(), meta::name(&object).to_owned());
-        let decoded = Decoded { value: object, duplicates: Vec::new() };
+        let (namespace, name) = (
+            meta::namespace(&object).to_owned(),
+            meta::name(&object).to_owned(),
+        );
+        let decoded = Decoded {
+            value: object,
+            duplicates: Vec::new(),
+        };
         let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore)?;
-        let target = Target { resource: &resource, namespace: &namespace, name: &name, part };
+        let target = Target {
+            resource: &resource,
+            namespace: &namespace,
+            name: &name,
+            part,
+        };
         let saved = update(&self.server, &target, &self.options, |_| Ok(content.clone())).await?;
         Ok(finish(&resource, saved))
     }
 
     /// Deletes an object at once, without grace; if `uid` is given, only the object that has it.
-    pub async fn delete(&self, api_version: &str, plural: &str, namespace: &str, name: &str, uid: Option<&str>) -> Result<(), ApiError> {
+    pub async fn delete(
+        &self,
+        api_version: &str,
+        plural: &str,
+        namespace: &str,
+        name: &str,
+        uid: Option<&str>,
+    ) -> Result<(), ApiError> {
         let resource = self.named(api_version, plural)?;
-        let wanted =
-            DeleteOptions { uid: uid.map(str::to_owned), grace_period: Some(0), ..DeleteOptions::default() };
+        let wanted = DeleteOptions {
+            uid: uid.map(str::to_owned),
+            grace_period: Some(0),
+            ..DeleteOptions::default()
+        };
         match delete(&self.server, &resource, namespace, name, &wanted, &self.options).await? {
             Deleted::Gone(_) | Deleted::Going(_) => Ok(()),
         }
@@ -110,7 +152,11 @@ impl Local {
     /// Every object that there is, and then every change, of all resources.
     pub fn changes(&self, buffer: usize) -> Changes {
         let (page, watch) = self.server.store.list_and_watch("/", buffer);
-        Changes { server: self.server.clone(), first: page.entries.into_iter(), watch }
+        Changes {
+            server: self.server.clone(),
+            first: page.entries.into_iter(),
+            watch,
+        }
     }
 }
 
@@ -178,6 +224,12 @@ impl Changes {
         let resource = crate::controllers::resource_of(&self.server, &stored.key)?;
         let (namespace, name) = resource.split_key(&stored.key);
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        Some(Changed { resource, namespace, name, deleted, stored })
+        Some(Changed {
+            resource,
+            namespace,
+            name,
+            deleted,
+            stored,
+        })
     }
 }

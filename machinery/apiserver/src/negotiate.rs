@@ -55,7 +55,11 @@ impl Accept {
                 }
             }
         }
-        if listed { Err(ApiError::not_acceptable(OFFERED)) } else { Ok(Self::default()) }
+        if listed {
+            Err(ApiError::not_acceptable(OFFERED))
+        } else {
+            Ok(Self::default())
+        }
     }
 
     fn clause(clause: &str) -> Option<Self> {
@@ -98,8 +102,11 @@ pub(crate) enum BodyFormat {
 }
 
 /// What we read in bodies of objects and options.
-pub(crate) const READABLE: &[&str] =
-    &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+pub(crate) const READABLE: &[&str] = &[
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
 
 /// The media type of a request, lower-case and without parameters; empty when none was given.
 pub(crate) fn media_type(headers: &HeaderMap) -> String {
@@ -135,8 +142,16 @@ mod tests {
     fn the_first_readable_clause_wins() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         assert_eq!(accept(table).unwrap().shape, Shape::Table);
-        assert_eq!(accept("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json").unwrap().shape, Shape::Object);
-        assert_eq!(accept("application/vnd.kubernetes.protobuf,application/json").unwrap(), Accept::default());
+        assert_eq!(
+            accept("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
+                .unwrap()
+                .shape,
+            Shape::Object
+        );
+        assert_eq!(
+            accept("application/vnd.kubernetes.protobuf,application/json").unwrap(),
+            Accept::default()
+        );
         assert_eq!(accept("application/yaml").unwrap().encoding, Encoding::Yaml);
         assert_eq!(accept("*/*").unwrap(), Accept::default());
         assert_eq!(accept("application/vnd.kubernetes.protobuf"), Err(406));

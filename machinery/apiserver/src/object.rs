@@ -13,15 +13,17 @@ use crate::meta;
 
 /// A stored object.
 #[derive(Debug)]
-pub struct Object {
+pub(crate) struct Object {
     body: Bytes,
     /// Which edition of its kind's schema wrote it; 0 when it was read from disk.
     edition: u32,
-    labels: OnceLock<Box<[(Box<str>, Box<str>)]>>,
+    labels: OnceLock<Labels>,
 }
 
+type Labels = Box<[(Box<str>, Box<str>)]>;
+
 /// A stored object with its key and revisions.
-pub type Stored = std::sync::Arc<Entry<Object>>;
+pub(crate) type Stored = std::sync::Arc<Entry<Object>>;
 
 impl Record for Object {
     fn bytes(&self) -> &Bytes {
@@ -30,7 +32,11 @@ impl Record for Object {
 
     fn decode(bytes: Bytes) -> Result<Self, String> {
         // The store has checked its own checksum; the content was JSON when it was written.
-        Ok(Self { body: bytes, edition: 0, labels: OnceLock::new() })
+        Ok(Self {
+            body: bytes,
+            edition: 0,
+            labels: OnceLock::new(),
+        })
     }
 }
 
@@ -39,7 +45,11 @@ impl Object {
     pub(crate) fn encode(mut content: Value, revision: u64, edition: u32) -> Self {
         meta::strip_type(&mut content);
         meta::set_text(&mut content, "resourceVersion", revision.to_string());
-        Self { body: machinery_value::encode::to_vec(&content).into(), edition, labels: OnceLock::new() }
+        Self {
+            body: machinery_value::encode::to_vec(&content).into(),
+            edition,
+            labels: OnceLock::new(),
+        }
     }
 
     /// The JSON bytes.
@@ -60,14 +70,21 @@ impl Object {
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
         let labels = self.labels.get_or_init(|| {
             let outline: Outline<'_> = serde_json::from_slice(&self.body).unwrap_or_default();
-            outline.metadata.labels.into_iter().map(|(k, v)| (k.into(), v.into())).collect()
+            outline
+                .metadata
+                .labels
+                .into_iter()
+                .map(|(k, v)| (k.into(), v.into()))
+                .collect()
         });
         labels.iter().find(|(k, _)| &**k == key).map(|(_, v)| &**v)
     }
 
     /// The metadata that garbage collection and the namespace controller need, without a full parse.
     pub(crate) fn links(&self) -> Links {
-        serde_json::from_slice::<LinksOutline>(&self.body).unwrap_or_default().metadata
+        serde_json::from_slice::<LinksOutline>(&self.body)
+            .unwrap_or_default()
+            .metadata
     }
 }
 

@@ -18,7 +18,11 @@ use crate::status::ApiError;
 pub(crate) fn answer(server: &Inner, path: &str, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
     let rest = path.trim_start_matches("/openapi/v3").trim_matches('/');
     if rest.is_empty() {
-        return Ok(crate::serve::json_answer(200, crate::negotiate::Accept::default(), &index(&server.registry)));
+        return Ok(crate::serve::json_answer(
+            200,
+            crate::negotiate::Accept::default(),
+            &index(&server.registry),
+        ));
     }
     let (group, version) = match rest.split('/').collect::<Vec<_>>().as_slice() {
         ["api", version] => (String::new(), (*version).to_owned()),
@@ -32,12 +36,19 @@ pub(crate) fn answer(server: &Inner, path: &str, headers: &HeaderMap) -> Result<
     let document = document(&group, &version, &resources);
     let mut response = crate::discovery::cached(headers, &document, "application/json", "public, immutable");
     // A hash in the address names this very content, so that it may be kept for long.
-    response.headers_mut().insert(header::EXPIRES, HeaderValue::from_static("Thu, 31 Dec 2099 23:59:59 GMT"));
+    response.headers_mut().insert(
+        header::EXPIRES,
+        HeaderValue::from_static("Thu, 31 Dec 2099 23:59:59 GMT"),
+    );
     Ok(response)
 }
 
 fn of_version(registry: &Registry, group: &str, version: &str) -> Vec<Arc<Resource>> {
-    registry.all().into_iter().filter(|r| r.group == group && r.version == version).collect()
+    registry
+        .all()
+        .into_iter()
+        .filter(|r| r.group == group && r.version == version)
+        .collect()
 }
 
 /// The list of documents, each with a hash of its content.
@@ -81,7 +92,11 @@ fn document(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
         }
         add_paths(resource, &name, &mut paths);
     }
-    let title = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let title = if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    };
     json!({
         "openapi": "3.0.0",
         "info": {"title": format!("Kubernetes {title}"), "version": "v1.35.0"},
@@ -105,7 +120,9 @@ fn schema_name(resource: &Resource) -> String {
     if let Source::BuiltIn { .. } = resource.source {
         let wanted = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
         let found = built_in_schemas().iter().find(|(_, schema)| {
-            schema["x-kubernetes-group-version-kind"].as_array().is_some_and(|list| list.contains(&wanted))
+            schema["x-kubernetes-group-version-kind"]
+                .as_array()
+                .is_some_and(|list| list.contains(&wanted))
         });
         if let Some((name, _)) = found {
             return name.clone();
@@ -123,7 +140,9 @@ fn copy_with_references(name: &str, into: &mut Map<String, Value>) {
         if into.contains_key(&name) {
             continue;
         }
-        let Some(schema) = built_in_schemas().get(&name) else { continue };
+        let Some(schema) = built_in_schemas().get(&name) else {
+            continue;
+        };
         references(schema, &mut open);
         into.insert(name, schema.clone());
     }
@@ -143,11 +162,19 @@ fn references(schema: &Value, found: &mut BTreeSet<String>) {
 }
 
 fn custom_schema(resource: &Resource, declared: &Value) -> Value {
-    let mut schema = if declared.is_object() { declared.clone() } else { json!({"type": "object"}) };
-    for (field, about) in [("apiVersion", json!({"type": "string"})), ("kind", json!({"type": "string"}))] {
+    let mut schema = if declared.is_object() {
+        declared.clone()
+    } else {
+        json!({"type": "object"})
+    };
+    for (field, about) in [
+        ("apiVersion", json!({"type": "string"})),
+        ("kind", json!({"type": "string"})),
+    ] {
         schema["properties"][field] = about;
     }
-    schema["properties"]["metadata"] = json!({"allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}]});
+    schema["properties"]["metadata"] =
+        json!({"allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}]});
     schema["x-kubernetes-group-version-kind"] =
         json!([{"group": resource.group, "version": resource.version, "kind": resource.kind}]);
     schema
@@ -168,9 +195,14 @@ fn add_paths(resource: &Resource, schema: &str, paths: &mut Map<String, Value>) 
     let gvk = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
     let reference = json!({"$ref": format!("#/components/schemas/{schema}")});
     let query = |name: &str, kind: &str| json!({"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": true}});
-    let answer = json!({"200": {"description": "OK", "content": {"application/json": {"schema": reference}}}});
+    let answer =
+        json!({"200": {"description": "OK", "content": {"application/json": {"schema": reference}}}});
     let body = json!({"content": {"*/*": {"schema": reference}}});
-    let write_parameters = json!([query("dryRun", "string"), query("fieldManager", "string"), query("fieldValidation", "string")]);
+    let write_parameters = json!([
+        query("dryRun", "string"),
+        query("fieldManager", "string"),
+        query("fieldValidation", "string")
+    ]);
     let operation = |action: &str, parameters: Value, body: Option<Value>| {
         let mut operation = json!({
             "x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk,
@@ -184,10 +216,20 @@ fn add_paths(resource: &Resource, schema: &str, paths: &mut Map<String, Value>) 
     let has = |verb: &str| resource.verbs.iter().any(|v| v == verb);
     let mut on_collection = Map::new();
     if has("list") {
-        on_collection.insert("get".into(), operation("list", json!([query("labelSelector", "string"), query("fieldSelector", "string")]), None));
+        on_collection.insert(
+            "get".into(),
+            operation(
+                "list",
+                json!([query("labelSelector", "string"), query("fieldSelector", "string")]),
+                None,
+            ),
+        );
     }
     if has("create") {
-        on_collection.insert("post".into(), operation("post", write_parameters.clone(), Some(body.clone())));
+        on_collection.insert(
+            "post".into(),
+            operation("post", write_parameters.clone(), Some(body.clone())),
+        );
     }
     if !on_collection.is_empty() {
         paths.insert(collection.clone(), Value::Object(on_collection));
@@ -197,18 +239,28 @@ fn add_paths(resource: &Resource, schema: &str, paths: &mut Map<String, Value>) 
         on_object.insert("get".into(), operation("get", json!([]), None));
     }
     if has("update") {
-        on_object.insert("put".into(), operation("put", write_parameters.clone(), Some(body)));
+        on_object.insert(
+            "put".into(),
+            operation("put", write_parameters.clone(), Some(body)),
+        );
     }
     if has("patch") {
         let patch = json!({"schema": {"type": "object"}});
-        let mut content = json!({"application/json-patch+json": patch, "application/merge-patch+json": patch});
+        let mut content =
+            json!({"application/json-patch+json": patch, "application/merge-patch+json": patch});
         if matches!(resource.source, Source::BuiltIn { .. }) {
             content["application/strategic-merge-patch+json"] = patch;
         }
-        on_object.insert("patch".into(), operation("patch", write_parameters, Some(json!({"content": content}))));
+        on_object.insert(
+            "patch".into(),
+            operation("patch", write_parameters, Some(json!({"content": content}))),
+        );
     }
     if has("delete") {
-        on_object.insert("delete".into(), operation("delete", json!([query("dryRun", "string")]), None));
+        on_object.insert(
+            "delete".into(),
+            operation("delete", json!([query("dryRun", "string")]), None),
+        );
     }
     if !on_object.is_empty() {
         paths.insert(format!("{collection}/{{name}}"), Value::Object(on_object));

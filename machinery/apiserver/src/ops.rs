@@ -32,7 +32,11 @@ pub(crate) struct WriteOptions {
 impl WriteOptions {
     /// A write of the server itself.
     pub(crate) fn internal() -> Self {
-        Self { user: Arc::new(UserInfo::apiserver()), dry_run: false, validation: FieldValidation::Ignore }
+        Self {
+            user: Arc::new(UserInfo::apiserver()),
+            dry_run: false,
+            validation: FieldValidation::Ignore,
+        }
     }
 }
 
@@ -64,11 +68,16 @@ pub(crate) async fn put(
     mut content: Value,
 ) -> Result<Result<Stored, Option<Stored>>, ApiError> {
     if let Some(conversion) = resource.conversion() {
-        (conversion.to_storage)(&mut content);
+        conversion.store(&resource.kind, &mut content);
     }
     let edition = resource.edition();
     let change = Change::put(move |revision| Object::encode(content, revision, edition));
-    settle(server, resource, key, server.store.write(key, expect, change).await)
+    settle(
+        server,
+        resource,
+        key,
+        server.store.write(key, expect, change).await,
+    )
 }
 
 /// Removes `key`; watchers see `last` with the revision of the removal.
@@ -80,11 +89,16 @@ pub(crate) async fn remove(
     mut last: Value,
 ) -> Result<Result<Stored, Option<Stored>>, ApiError> {
     if let Some(conversion) = resource.conversion() {
-        (conversion.to_storage)(&mut last);
+        conversion.store(&resource.kind, &mut last);
     }
     let edition = resource.edition();
     let change = Change::delete(move |revision| Object::encode(last, revision, edition));
-    settle(server, resource, key, server.store.write(key, expect, change).await)
+    settle(
+        server,
+        resource,
+        key,
+        server.store.write(key, expect, change).await,
+    )
 }
 
 fn settle(

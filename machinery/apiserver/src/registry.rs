@@ -22,18 +22,30 @@ impl Catalog {
     }
 
     pub(crate) fn from_shared(all: Vec<Arc<Resource>>) -> Self {
-        let mut catalog = Self { all, ..Self::default() };
+        let mut catalog = Self {
+            all,
+            ..Self::default()
+        };
         for resource in &catalog.all {
             let api_version = resource.api_version();
-            catalog.by_path.insert(format!("{api_version}/{}", resource.plural), resource.clone());
-            catalog.by_kind.entry(format!("{api_version}/{}", resource.kind)).or_insert_with(|| resource.clone());
+            catalog
+                .by_path
+                .insert(format!("{api_version}/{}", resource.plural), resource.clone());
+            catalog
+                .by_kind
+                .entry(format!("{api_version}/{}", resource.kind))
+                .or_insert_with(|| resource.clone());
         }
         catalog
     }
 
     /// The resource at `group/version/plural`.
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
-        let path = if group.is_empty() { format!("{version}/{plural}") } else { format!("{group}/{version}/{plural}") };
+        let path = if group.is_empty() {
+            format!("{version}/{plural}")
+        } else {
+            format!("{group}/{version}/{plural}")
+        };
         self.by_path.get(&path)
     }
 
@@ -58,9 +70,9 @@ pub(crate) fn built_in() -> &'static Catalog {
             };
             let conversion = convert::conversion(&names.group, &names.version, &names.kind);
             let mut resource = Resource::new(names, entry.namespaced, Source::BuiltIn { conversion });
-            resource.short_names = entry.short_names.iter().cloned().collect();
-            resource.categories = entry.categories.iter().map(ToString::to_string).collect();
-            resource.verbs = entry.verbs.iter().map(ToString::to_string).collect();
+            resource.short_names = entry.short_names.clone();
+            resource.categories = entry.categories.clone();
+            resource.verbs = entry.verbs.clone();
             resource.subresources = entry
                 .subresources
                 .iter()
@@ -69,7 +81,7 @@ pub(crate) fn built_in() -> &'static Catalog {
                     group: sub.group.to_string(),
                     version: sub.version.to_string(),
                     kind: sub.kind.to_string(),
-                    verbs: sub.verbs.iter().map(ToString::to_string).collect(),
+                    verbs: sub.verbs.clone(),
                 })
                 .collect();
             resource
@@ -96,7 +108,11 @@ impl Registry {
     /// The resource whose objects are of `kind` in `api_version`.
     pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<Arc<Resource>> {
         let path = format!("{api_version}/{kind}");
-        built_in().by_kind.get(&path).cloned().or_else(|| self.custom.load().by_kind.get(&path).cloned())
+        built_in()
+            .by_kind
+            .get(&path)
+            .cloned()
+            .or_else(|| self.custom.load().by_kind.get(&path).cloned())
     }
 
     /// The custom resources.

@@ -28,7 +28,11 @@ pub(crate) struct RequestInfo {
 impl RequestInfo {
     /// Takes `method` and `path` apart. Paths outside `/api/VERSION/…` and `/apis/GROUP/VERSION/…` are not about resources.
     pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Self {
-        let mut info = Self { path: path.to_owned(), verb: method_verb(method), ..Self::default() };
+        let mut info = Self {
+            path: path.to_owned(),
+            verb: method_verb(method),
+            ..Self::default()
+        };
         let mut parts: std::collections::VecDeque<String> =
             path.trim_matches('/').split('/').map(percent_decode).collect();
         match parts.front().map(String::as_str) {
@@ -43,13 +47,11 @@ impl RequestInfo {
         }
         info.is_resource = true;
         info.version = parts.pop_front().unwrap_or_default();
-        if parts.front().is_some_and(|p| p == "namespaces") {
-            if parts.len() > 1 {
-                info.namespace = parts[1].clone();
-                // `namespaces/x/status` is about the namespace itself.
-                if parts.len() > 2 && !matches!(parts[2].as_str(), "status" | "finalize") {
-                    parts.drain(..2);
-                }
+        if parts.front().is_some_and(|p| p == "namespaces") && parts.len() > 1 {
+            info.namespace = parts[1].clone();
+            // `namespaces/x/status` is about the namespace itself.
+            if parts.len() > 2 && !matches!(parts[2].as_str(), "status" | "finalize") {
+                parts.drain(..2);
             }
         }
         info.resource = parts.pop_front().unwrap_or_default();
@@ -85,7 +87,9 @@ fn method_verb(method: &Method) -> &'static str {
 
 fn percent_decode(part: &str) -> String {
     if part.contains('%') {
-        percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned()
+        percent_encoding::percent_decode_str(part)
+            .decode_utf8_lossy()
+            .into_owned()
     } else {
         part.to_owned()
     }
@@ -99,17 +103,27 @@ impl Query {
     /// Takes a raw query string apart.
     pub(crate) fn parse(raw: Option<&str>) -> Self {
         let Some(raw) = raw else { return Self::default() };
-        Self(form_urlencoded::parse(raw.as_bytes()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
+        Self(
+            form_urlencoded::parse(raw.as_bytes())
+                .map(|(k, v)| (k.into_owned(), v.into_owned()))
+                .collect(),
+        )
     }
 
     /// The first value of `key`; empty when it is missing.
     pub(crate) fn get(&self, key: &str) -> &str {
-        self.0.iter().find(|(k, _)| k == key).map_or("", |(_, v)| v.as_str())
+        self.0
+            .iter()
+            .find(|(k, _)| k == key)
+            .map_or("", |(_, v)| v.as_str())
     }
 
     /// All values of `key`.
     pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(k, _)| k == key).map(|(_, v)| v.as_str())
+        self.0
+            .iter()
+            .filter(move |(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
     }
 
     /// Whether `key` is there at all.
@@ -135,22 +149,53 @@ mod tests {
     fn check(method: Method, uri: &str, expected: &str) {
         let (path, query) = uri.split_once('?').map_or((uri, None), |(p, q)| (p, Some(q)));
         let i = RequestInfo::parse(&method, path, &Query::parse(query));
-        let got = format!("{} {} {} {} {} {} {}", i.verb, i.group, i.version, i.namespace, i.resource, i.name, i.subresource);
+        let got = format!(
+            "{} {} {} {} {} {} {}",
+            i.verb, i.group, i.version, i.namespace, i.resource, i.name, i.subresource
+        );
         assert_eq!(got, expected, "{method} {uri}");
     }
 
     #[test]
     fn paths_are_taken_apart() {
         check(Method::GET, "/api/v1/pods", "list  v1  pods  ");
-        check(Method::GET, "/api/v1/namespaces/a/pods?watch=true", "watch  v1 a pods  ");
-        check(Method::GET, "/api/v1/namespaces/a/pods?watch=false", "list  v1 a pods  ");
+        check(
+            Method::GET,
+            "/api/v1/namespaces/a/pods?watch=true",
+            "watch  v1 a pods  ",
+        );
+        check(
+            Method::GET,
+            "/api/v1/namespaces/a/pods?watch=false",
+            "list  v1 a pods  ",
+        );
         check(Method::GET, "/api/v1/namespaces/a", "get  v1 a namespaces a ");
-        check(Method::PUT, "/api/v1/namespaces/a/finalize", "update  v1 a namespaces a finalize");
-        check(Method::GET, "/api/v1/namespaces/a/status", "get  v1 a namespaces a status");
-        check(Method::DELETE, "/apis/apps/v1/namespaces/a/deployments", "deletecollection apps v1 a deployments  ");
-        check(Method::PATCH, "/apis/apps/v1/namespaces/a/deployments/d/scale", "patch apps v1 a deployments d scale");
+        check(
+            Method::PUT,
+            "/api/v1/namespaces/a/finalize",
+            "update  v1 a namespaces a finalize",
+        );
+        check(
+            Method::GET,
+            "/api/v1/namespaces/a/status",
+            "get  v1 a namespaces a status",
+        );
+        check(
+            Method::DELETE,
+            "/apis/apps/v1/namespaces/a/deployments",
+            "deletecollection apps v1 a deployments  ",
+        );
+        check(
+            Method::PATCH,
+            "/apis/apps/v1/namespaces/a/deployments/d/scale",
+            "patch apps v1 a deployments d scale",
+        );
         check(Method::GET, "/healthz", "get      ");
         check(Method::GET, "/apis/apps/v1", "get      ");
-        check(Method::GET, "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Abasic-user", "get rbac.authorization.k8s.io v1  clusterroles system:basic-user ");
+        check(
+            Method::GET,
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Abasic-user",
+            "get rbac.authorization.k8s.io v1  clusterroles system:basic-user ",
+        );
     }
 }

@@ -84,11 +84,28 @@ pub(crate) struct Names {
 
 impl Resource {
     pub(crate) fn new(names: Names, namespaced: bool, source: Source) -> Self {
-        let Names { group, version, plural, singular, kind, list_kind } = names;
-        let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
-        let head = format!("{{\"kind\":{},\"apiVersion\":{},", Value::from(kind.clone()), Value::from(api_version));
+        let Names {
+            group,
+            version,
+            plural,
+            singular,
+            kind,
+            list_kind,
+        } = names;
+        let api_version = if group.is_empty() {
+            version.clone()
+        } else {
+            format!("{group}/{version}")
+        };
+        let head = format!(
+            "{{\"kind\":{},\"apiVersion\":{},",
+            Value::from(kind.clone()),
+            Value::from(api_version)
+        );
         let storage_group = match &source {
-            Source::BuiltIn { conversion: Some(conversion) } => conversion.storage_group,
+            Source::BuiltIn {
+                conversion: Some(conversion),
+            } => conversion.storage_group,
             _ => &group,
         };
         let prefix = key_prefix(storage_group, &plural);
@@ -112,7 +129,11 @@ impl Resource {
 
     /// `apps/v1`, or `v1` for core.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 
     pub(crate) fn gvk(&self) -> machinery_kinds::Gvk<'_> {
@@ -121,12 +142,18 @@ impl Resource {
 
     /// The resource as error messages name it: `deployments.apps`.
     pub fn subject(&self) -> Subject<'_> {
-        Subject { group: &self.group, name: &self.plural }
+        Subject {
+            group: &self.group,
+            name: &self.plural,
+        }
     }
 
     /// The kind as error messages name it: `Deployment.apps`.
     pub fn kind_subject(&self) -> Subject<'_> {
-        Subject { group: &self.group, name: &self.kind }
+        Subject {
+            group: &self.group,
+            name: &self.kind,
+        }
     }
 
     /// The store's key of one object.
@@ -150,7 +177,11 @@ impl Resource {
     /// Namespace and name of a key of this resource.
     pub(crate) fn split_key<'k>(&self, key: &'k str) -> (&'k str, &'k str) {
         let rest = key.strip_prefix(self.prefix.as_str()).unwrap_or(key);
-        if self.namespaced { rest.split_once('/').unwrap_or(("", rest)) } else { ("", rest) }
+        if self.namespaced {
+            rest.split_once('/').unwrap_or(("", rest))
+        } else {
+            ("", rest)
+        }
     }
 
     /// The definition's part, for a custom resource.
@@ -198,7 +229,9 @@ impl Resource {
     pub(crate) fn content(&self, object: &Object) -> Value {
         let mut content = object.content();
         match &self.source {
-            Source::BuiltIn { conversion: Some(conversion) } => (conversion.from_storage)(&mut content),
+            Source::BuiltIn {
+                conversion: Some(conversion),
+            } => conversion.serve(&self.group, &self.version, &self.kind, &mut content),
             Source::BuiltIn { conversion: None } => {}
             Source::Custom(custom) => {
                 if !self.serves_as_stored(object) {

@@ -19,7 +19,13 @@ pub(crate) fn view(resource: &Resource, content: &Value) -> Value {
         Some(paths) => (
             at(content, &paths.spec_replicas).and_then(Value::as_i64),
             at(content, &paths.status_replicas).and_then(Value::as_i64),
-            paths.selector.as_ref().and_then(|p| at(content, p)).and_then(Value::as_str).unwrap_or("").to_owned(),
+            paths
+                .selector
+                .as_ref()
+                .and_then(|p| at(content, p))
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_owned(),
         ),
         None => (
             content["spec"]["replicas"].as_i64(),
@@ -48,7 +54,10 @@ pub(crate) fn apply(resource: &Resource, present: &Value, scale: &Value) -> Resu
             &json!(replicas),
             "must be greater than or equal to 0",
         );
-        let kind = crate::status::Subject { group: "autoscaling", name: "Scale" };
+        let kind = crate::status::Subject {
+            group: "autoscaling",
+            name: "Scale",
+        };
         return Err(ApiError::invalid(kind, meta::name(present), &[error]));
     }
     let mut content = present.clone();
@@ -84,9 +93,15 @@ fn set(value: &mut Value, path: &[String], new: Value) {
 
 /// A selector as text: `app=web,tier in (a,b)`; a plain map for ReplicationControllers.
 fn selector_text(selector: &Value) -> String {
-    let Some(map) = selector.as_object() else { return String::new() };
+    let Some(map) = selector.as_object() else {
+        return String::new();
+    };
     let plain = !map.contains_key("matchLabels") && !map.contains_key("matchExpressions");
-    let labels = if plain { Some(map) } else { map.get("matchLabels").and_then(Value::as_object) };
+    let labels = if plain {
+        Some(map)
+    } else {
+        map.get("matchLabels").and_then(Value::as_object)
+    };
     let mut parts: Vec<(String, String)> = labels
         .into_iter()
         .flatten()
@@ -94,8 +109,12 @@ fn selector_text(selector: &Value) -> String {
         .collect();
     for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
         let key = expression["key"].as_str().unwrap_or("");
-        let mut values: Vec<&str> =
-            expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut values: Vec<&str> = expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         values.sort_unstable();
         let values = values.join(",");
         let text = match expression["operator"].as_str() {
@@ -107,7 +126,11 @@ fn selector_text(selector: &Value) -> String {
         parts.push((key.to_owned(), text));
     }
     parts.sort();
-    parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
+    parts
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 #[cfg(test)]

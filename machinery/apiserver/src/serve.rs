@@ -41,7 +41,10 @@ pub(crate) struct Call {
 impl ApiServer {
     /// A service whose requests are `user`'s, for callers in this process.
     pub fn as_user(&self, user: UserInfo) -> AsUser {
-        AsUser { server: self.clone(), user: Arc::new(user) }
+        AsUser {
+            server: self.clone(),
+            user: Arc::new(user),
+        }
     }
 
     /// Answers one request.
@@ -56,7 +59,9 @@ impl ApiServer {
             Err(error) => error.into_response(),
         };
         let headers = response.headers_mut();
-        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+        headers
+            .entry(header::CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-cache, private"));
         if let Ok(id) = HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()) {
             headers.insert("audit-id", id);
         }
@@ -79,11 +84,19 @@ impl ApiServer {
             let place = self.inner.in_flight.clone().try_acquire_owned();
             Some(place.map_err(|_| ApiError::too_many_requests())?)
         };
-        let user = self.inner.authenticator.authenticate(&self.inner, &parts.headers, &parts.extensions)?;
+        let user = self
+            .inner
+            .authenticator
+            .authenticate(&self.inner, &parts.headers, &parts.extensions)?;
         let user = impersonate(&self.inner, user, &parts.headers)?;
         authorize(&self.inner, &user, &info)?;
-        let context =
-            Call { server: self.inner.clone(), user, info, query, headers: parts.headers };
+        let context = Call {
+            server: self.inner.clone(),
+            user,
+            info,
+            query,
+            headers: parts.headers,
+        };
         if context.info.is_resource {
             let body = collect(body).await?;
             resources::dispatch(&context, &parts.method, body).await
@@ -109,9 +122,16 @@ where
 }
 
 /// Lets a user act as another one, if the roles say so.
-fn impersonate(server: &Inner, user: Arc<UserInfo>, headers: &http::HeaderMap) -> Result<Arc<UserInfo>, ApiError> {
-    let pairs = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let wanted = machinery_auth::impersonation::parse(pairs).map_err(|e| ApiError::bad_request(e.to_string()))?;
+fn impersonate(
+    server: &Inner,
+    user: Arc<UserInfo>,
+    headers: &http::HeaderMap,
+) -> Result<Arc<UserInfo>, ApiError> {
+    let pairs = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let wanted =
+        machinery_auth::impersonation::parse(pairs).map_err(|e| ApiError::bad_request(e.to_string()))?;
     let Some(wanted) = wanted else { return Ok(user) };
     let rbac = server.indexes.rbac.read();
     for attributes in wanted.attributes(&user) {
@@ -152,16 +172,26 @@ fn authorize(server: &Inner, user: &UserInfo, info: &RequestInfo) -> Result<(), 
 fn bare_path(context: &Call) -> Result<Response<Body>, ApiError> {
     let path = context.info.path.trim_end_matches('/');
     match path {
-        "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping" => Ok(text(200, "ok")),
-        "/version" => Ok(respond::json_value(200, &discovery::version())),
-        "/openid/v1/jwks" => {
-            Ok(respond::json_value(200, &context.server.authenticator.accounts.jwks()))
+        "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping" => {
+            Ok(text(200, "ok"))
         }
+        "/version" => Ok(respond::json_value(200, &discovery::version())),
+        "/openid/v1/jwks" => Ok(respond::json_value(
+            200,
+            &context.server.authenticator.accounts.jwks(),
+        )),
         "/.well-known/openid-configuration" => Ok(respond::json_value(
             200,
-            &context.server.authenticator.accounts.openid_configuration(&format!("{ISSUER}/openid/v1/jwks")),
+            &context
+                .server
+                .authenticator
+                .accounts
+                .openid_configuration(&format!("{ISSUER}/openid/v1/jwks")),
         )),
-        "" => Ok(respond::json_value(200, &discovery::root_paths(&context.server.registry))),
+        "" => Ok(respond::json_value(
+            200,
+            &discovery::root_paths(&context.server.registry),
+        )),
         _ if path == "/api" || path == "/apis" || path.starts_with("/api/") || path.starts_with("/apis/") => {
             discovery::answer(&context.server.registry, path, &context.headers)
         }
@@ -179,7 +209,10 @@ pub(crate) fn text(code: u16, text: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::full(Bytes::from_static(text.as_bytes())));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     response
 }

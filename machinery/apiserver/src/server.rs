@@ -96,9 +96,14 @@ impl ApiServer {
             clock: options.clock,
         });
         inner.indexes.load(&inner);
-        bootstrap::ensure(&inner, options.bootstrap_roles).await.map_err(|e| StartError::Bootstrap(e.to_string()))?;
+        bootstrap::ensure(&inner, options.bootstrap_roles)
+            .await
+            .map_err(|e| StartError::Bootstrap(e.to_string()))?;
         let tasks = controllers::start(&inner);
-        Ok(Self { inner, tasks: Arc::new(Tasks(tasks)) })
+        Ok(Self {
+            inner,
+            tasks: Arc::new(Tasks(tasks)),
+        })
     }
 
     /// Stops the controllers and closes the store; writes that were acknowledged are on disk already.
@@ -134,7 +139,9 @@ impl Inner {
     /// The time `seconds` from now.
     pub(crate) fn time_text(&self, seconds: i64) -> String {
         let whole = self.now().as_second().saturating_add(seconds);
-        Timestamp::from_second(whole).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
+        Timestamp::from_second(whole)
+            .unwrap_or(Timestamp::UNIX_EPOCH)
+            .to_string()
     }
 
     pub(crate) fn new_uid(&self) -> String {
@@ -146,7 +153,10 @@ impl Inner {
         const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let bytes = *uuid::Uuid::new_v4().as_bytes();
         // The version and variant bits of a UUID are not random: these bytes have none.
-        bytes[..5].iter().map(|b| char::from(ALPHABET[usize::from(*b) % ALPHABET.len()])).collect()
+        bytes[..5]
+            .iter()
+            .map(|b| char::from(ALPHABET[usize::from(*b) % ALPHABET.len()]))
+            .collect()
     }
 }
 

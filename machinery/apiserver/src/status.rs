@@ -36,7 +36,11 @@ pub struct Subject<'a> {
 impl std::fmt::Display for Subject<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)?;
-        if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
+        if self.group.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ".{}", self.group)
+        }
     }
 }
 
@@ -56,7 +60,14 @@ fn details(subject: Subject<'_>, name: &str) -> Map<String, Value> {
 
 impl ApiError {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_token: None, retry_after: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            continue_token: None,
+            retry_after: None,
+        }
     }
 
     fn about(mut self, subject: Subject<'_>, name: &str) -> Self {
@@ -71,20 +82,33 @@ impl ApiError {
 
     /// 404: no such resource or subresource.
     pub fn no_resource() -> Self {
-        let mut error = Self::new(404, "NotFound", "the server could not find the requested resource");
+        let mut error = Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        );
         error.details = Some(json!({}));
         error
     }
 
     /// 409: an object of that name exists.
     pub fn already_exists(resource: Subject<'_>, name: &str) -> Self {
-        Self::new(409, "AlreadyExists", format!("{resource} \"{name}\" already exists")).about(resource, name)
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!("{resource} \"{name}\" already exists"),
+        )
+        .about(resource, name)
     }
 
     /// 409: the object is not what the request expected.
     pub fn conflict(resource: Subject<'_>, name: &str, why: impl std::fmt::Display) -> Self {
-        Self::new(409, "Conflict", format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"))
-            .about(resource, name)
+        Self::new(
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
+        )
+        .about(resource, name)
     }
 
     /// 409: the resource version in the request is not the newest.
@@ -102,8 +126,11 @@ impl ApiError {
             .iter()
             .map(|e| json!({"reason": e.kind.reason(), "message": e.message, "field": e.field}))
             .collect();
-        let mut error =
-            Self::new(422, "Invalid", format!("{kind} \"{name}\" is invalid: {}", aggregate(errors)));
+        let mut error = Self::new(
+            422,
+            "Invalid",
+            format!("{kind} \"{name}\" is invalid: {}", aggregate(errors)),
+        );
         let mut details = details(kind, name);
         details.insert("causes".into(), Value::Array(causes));
         error.details = Some(Value::Object(details));
@@ -144,8 +171,11 @@ impl ApiError {
 
     /// 429: come back later.
     pub fn too_many_requests() -> Self {
-        let mut error =
-            Self::new(429, "TooManyRequests", "too many requests in flight on this server, please try again later");
+        let mut error = Self::new(
+            429,
+            "TooManyRequests",
+            "too many requests in flight on this server, please try again later",
+        );
         error.details = Some(json!({"retryAfterSeconds": 1}));
         error.retry_after = Some(1);
         error
@@ -153,8 +183,11 @@ impl ApiError {
 
     /// 504: the resource version asked for is in the future.
     pub fn too_large_resource_version(wanted: u64, current: u64) -> Self {
-        let mut error =
-            Self::new(504, "Timeout", format!("Too large resource version: {wanted}, current: {current}"));
+        let mut error = Self::new(
+            504,
+            "Timeout",
+            format!("Too large resource version: {wanted}, current: {current}"),
+        );
         error.details = Some(json!({
             "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
             "retryAfterSeconds": 1,
@@ -180,13 +213,20 @@ impl ApiError {
         Self::new(
             406,
             "NotAcceptable",
-            format!("only the following media types are accepted: {}", offered.join(", ")),
+            format!(
+                "only the following media types are accepted: {}",
+                offered.join(", ")
+            ),
         )
     }
 
     /// 405: this resource does not do that.
     pub fn method_not_allowed() -> Self {
-        let mut error = Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+        let mut error = Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        );
         error.details = Some(json!({}));
         error
     }
@@ -203,7 +243,11 @@ impl ApiError {
 
     /// 500: our own fault.
     pub fn internal(message: impl std::fmt::Display) -> Self {
-        let mut error = Self::new(500, "InternalError", format!("Internal error occurred: {message}"));
+        let mut error = Self::new(
+            500,
+            "InternalError",
+            format!("Internal error occurred: {message}"),
+        );
         error.details = Some(json!({"causes": [{"message": message.to_string()}]}));
         error
     }

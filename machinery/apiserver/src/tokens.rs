@@ -11,7 +11,10 @@ use crate::status::{ApiError, Subject};
 /// A token for `account`, as `request` wants it.
 pub(crate) fn answer_request(server: &Inner, account: &Value, request: &Value) -> Result<Value, ApiError> {
     let (namespace, name) = (meta::namespace(account), meta::name(account));
-    let kind = Subject { group: "authentication.k8s.io", name: "TokenRequest" };
+    let kind = Subject {
+        group: "authentication.k8s.io",
+        name: "TokenRequest",
+    };
     let wanted = TokenRequest::from_json(request).map_err(|errors| ApiError::invalid(kind, "", &errors))?;
     let mut node = None;
     let bound = match &wanted.bound {
@@ -27,11 +30,21 @@ pub(crate) fn answer_request(server: &Inner, account: &Value, request: &Value) -
                     )));
                 }
             };
-            let found = core_object(server, plural, bound_namespace, &reference.name)
-                .ok_or_else(|| ApiError::not_found(Subject { group: "", name: plural }, &reference.name))?;
+            let found = core_object(server, plural, bound_namespace, &reference.name).ok_or_else(|| {
+                ApiError::not_found(
+                    Subject {
+                        group: "",
+                        name: plural,
+                    },
+                    &reference.name,
+                )
+            })?;
             if !reference.uid.is_empty() && reference.uid != meta::uid(&found) {
                 return Err(ApiError::conflict(
-                    Subject { group: "", name: plural },
+                    Subject {
+                        group: "",
+                        name: plural,
+                    },
                     &reference.name,
                     format_args!(
                         "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated",
@@ -43,12 +56,22 @@ pub(crate) fn answer_request(server: &Inner, account: &Value, request: &Value) -
                 node = found["spec"]["nodeName"]
                     .as_str()
                     .and_then(|node| core_object(server, "nodes", "", node))
-                    .map(|node| ObjectRef { name: meta::name(&node).into(), uid: meta::uid(&node).into() });
+                    .map(|node| ObjectRef {
+                        name: meta::name(&node).into(),
+                        uid: meta::uid(&node).into(),
+                    });
             }
-            Some(BoundObject { kind: bound_kind, name: reference.name.clone(), uid: meta::uid(&found).to_owned() })
+            Some(BoundObject {
+                kind: bound_kind,
+                name: reference.name.clone(),
+                uid: meta::uid(&found).to_owned(),
+            })
         }
     };
-    let owner = ObjectRef { name: name.to_owned(), uid: meta::uid(account).to_owned() };
+    let owner = ObjectRef {
+        name: name.to_owned(),
+        uid: meta::uid(account).to_owned(),
+    };
     let accounts = &server.authenticator.accounts;
     let issue = Issue {
         namespace,
@@ -61,5 +84,11 @@ pub(crate) fn answer_request(server: &Inner, account: &Value, request: &Value) -
     let issued = accounts
         .issue(&issue, server.now())
         .ok_or_else(|| ApiError::internal("failed to sign a token"))?;
-    Ok(machinery_auth::review::token_request(namespace, name, &wanted, &issued, server.now()))
+    Ok(machinery_auth::review::token_request(
+        namespace,
+        name,
+        &wanted,
+        &issued,
+        server.now(),
+    ))
 }

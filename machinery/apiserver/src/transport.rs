@@ -35,7 +35,11 @@ impl Drop for Listening {
 
 impl ApiServer {
     /// Serves the API on `listener`, with TLS.
-    pub fn listen(&self, listener: TcpListener, tls: Arc<rustls::ServerConfig>) -> std::io::Result<Listening> {
+    pub fn listen(
+        &self,
+        listener: TcpListener,
+        tls: Arc<rustls::ServerConfig>,
+    ) -> std::io::Result<Listening> {
         let address = listener.local_addr()?;
         let server = self.clone();
         let task = tokio::spawn(async move {
@@ -43,7 +47,9 @@ impl ApiServer {
             let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
             let mut connections = tokio::task::JoinSet::new();
             loop {
-                let Ok(place) = places.clone().acquire_owned().await else { return };
+                let Ok(place) = places.clone().acquire_owned().await else {
+                    return;
+                };
                 let stream = match listener.accept().await {
                     Ok((stream, _)) => stream,
                     Err(error) => {
@@ -67,9 +73,18 @@ impl ApiServer {
 
 async fn serve_connection(acceptor: TlsAcceptor, server: ApiServer, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
-    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else { return };
-    let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first()).map(|c| c.to_vec());
-    let peer = certificate.and_then(|der| PeerCertificate::parse(&der).ok()).map(|c| Peer(Arc::new(c)));
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else {
+        return;
+    };
+    let certificate = stream
+        .get_ref()
+        .1
+        .peer_certificates()
+        .and_then(|chain| chain.first())
+        .map(|c| c.to_vec());
+    let peer = certificate
+        .and_then(|der| PeerCertificate::parse(&der).ok())
+        .map(|c| Peer(Arc::new(c)));
     let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
         if let Some(peer) = &peer {
             request.extensions_mut().insert(peer.clone());
@@ -78,8 +93,14 @@ async fn serve_connection(acceptor: TlsAcceptor, server: ApiServer, stream: TcpS
         async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(1000);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(30));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(1000);
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "a connection ended");
     }

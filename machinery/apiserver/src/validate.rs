@@ -47,7 +47,7 @@ pub(crate) fn update(
             }
         }
         Source::Custom(custom) => {
-            let mut errors = validation::object_meta_update(new, old);
+            let mut errors = validation::object_meta_update(resource.namespaced, new, old);
             let old = whole(resource, old);
             errors.extend(custom.schema.validate(&whole(resource, new), Some(&old)));
             errors
@@ -60,13 +60,23 @@ pub(crate) fn update(
 fn definition(resource: &Resource, content: &Value) -> Vec<FieldError> {
     if resource.group == "apiextensions.k8s.io" && resource.kind == "CustomResourceDefinition" {
         let mut errors = Vec::new();
-        for (index, version) in content["spec"]["versions"].as_array().into_iter().flatten().enumerate() {
+        for (index, version) in content["spec"]["versions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
             let schema = &version["schema"]["openAPIV3Schema"];
             if schema.is_null() {
                 continue;
             }
-            let path = FieldPath::from("spec.versions").index(index).child("schema").child("openAPIV3Schema");
-            let options = StructuralOptions { status_subresource: version["subresources"]["status"].is_object() };
+            let path = FieldPath::from("spec.versions")
+                .index(index)
+                .child("schema")
+                .child("openAPIV3Schema");
+            let options = StructuralOptions {
+                status_subresource: version["subresources"]["status"].is_object(),
+            };
             errors.extend(check_crd_schema(schema, &path, options));
         }
         errors
@@ -86,5 +96,9 @@ fn refuse(resource: &Resource, content: &Value, errors: Vec<FieldError>) -> Resu
     if errors.is_empty() {
         return Ok(());
     }
-    Err(ApiError::invalid(resource.kind_subject(), meta::name(content), &errors))
+    Err(ApiError::invalid(
+        resource.kind_subject(),
+        meta::name(content),
+        &errors,
+    ))
 }

@@ -37,13 +37,32 @@ impl Cluster {
         pki: &Arc<Pki>,
     ) -> Result<Self, Failure> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let listener = tokio::net::TcpListener::bind(address).await.map_err(|error| match error.kind() {
-            std::io::ErrorKind::AddrInUse => Failure::PortInUse { address },
-            _ => Failure::Other(format!("failed to listen on {address}: {error}")),
-        })?;
+        let listener = tokio::net::TcpListener::bind(address)
+            .await
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::AddrInUse => {
+                    let remedy = match role {
+                        Role::Hub => "choose another port with --port (0 takes any free one)".to_owned(),
+                        Role::Member { .. } => {
+                            format!(
+                                "remove {}, and new ports are chosen",
+                                directory.ports_file().display()
+                            )
+                        }
+                    };
+                    Failure::PortInUse {
+                        cluster: name.to_owned(),
+                        address,
+                        remedy,
+                    }
+                }
+                _ => Failure::Other(format!("failed to listen on {address}: {error}")),
+            })?;
         let mut options = Options::new(pki.clone());
         options.path = directory.store(name);
-        let server = ApiServer::start(options).await.map_err(|error| start_failure(error, directory))?;
+        let server = ApiServer::start(options)
+            .await
+            .map_err(|error| start_failure(error, directory))?;
         let listening = server
             .listen(listener, pki.server_config())
             .map_err(|e| Failure::Other(format!("failed to listen on {address}: {e}")))?;
@@ -51,7 +70,12 @@ impl Cluster {
             Role::Hub => None,
             Role::Member { delay: _ } => None,
         };
-        Ok(Self { name: name.to_owned(), server, listening, behaviour })
+        Ok(Self {
+            name: name.to_owned(),
+            server,
+            listening,
+            behaviour,
+        })
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -75,11 +99,13 @@ impl Cluster {
 fn start_failure(error: StartError, directory: &Directory) -> Failure {
     use machinery_apiserver::OpenError;
     match error {
-        StartError::Store(OpenError::Locked { .. }) => {
-            Failure::DirectoryInUse { path: directory.path().to_owned() }
-        }
+        StartError::Store(OpenError::Locked { .. }) => Failure::DirectoryInUse {
+            path: directory.path().to_owned(),
+        },
         StartError::Store(
-            damaged @ (OpenError::Damaged { .. } | OpenError::DamagedRecord { .. } | OpenError::NewerFormat { .. }),
+            damaged @ (OpenError::Damaged { .. }
+            | OpenError::DamagedRecord { .. }
+            | OpenError::NewerFormat { .. }),
         ) => Failure::Damaged(damaged.to_string()),
         other => Failure::Other(other.to_string()),
     }

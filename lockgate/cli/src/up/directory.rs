@@ -28,8 +28,15 @@ impl Directory {
                 None => default_path()?,
             }
         };
-        let unwritable = |source| Failure::Unwritable { path: path.clone(), source };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(unwritable)?;
+        let unwritable = |source| Failure::Unwritable {
+            path: path.clone(),
+            source,
+        };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .map_err(unwritable)?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -38,7 +45,11 @@ impl Directory {
             .open(path.join("lock"))
             .map_err(unwritable)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path, ephemeral, _lock: lock }),
+            Ok(()) => Ok(Self {
+                path,
+                ephemeral,
+                _lock: lock,
+            }),
             Err(TryLockError::WouldBlock) => Err(Failure::DirectoryInUse { path }),
             Err(TryLockError::Error(source)) => Err(Failure::Unwritable { path, source }),
         }
@@ -61,12 +72,20 @@ impl Directory {
         Pki::load_or_create(self.path.join("pki")).map_err(|e| Failure::Damaged(e.to_string()))
     }
 
+    /// The file that remembers the ports.
+    pub(crate) fn ports_file(&self) -> PathBuf {
+        self.path.join("ports.json")
+    }
+
     /// The ports of the last run.
     pub(crate) fn ports(&self) -> Result<Ports, Failure> {
-        let file = self.path.join("ports.json");
+        let file = self.ports_file();
         match fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Ports).map_err(|e| {
-                Failure::Damaged(format!("{} is damaged ({e}): remove it, and new ports are chosen", file.display()))
+                Failure::Damaged(format!(
+                    "{} is damaged ({e}): remove it, and new ports are chosen",
+                    file.display()
+                ))
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Ports::default()),
             Err(source) => Err(Failure::Unwritable { path: file, source }),
@@ -76,7 +95,7 @@ impl Directory {
     /// Keeps the ports for the next run.
     pub(crate) fn save_ports(&self, ports: &Ports) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(&ports.0).unwrap_or_default();
-        write_file(&self.path.join("ports.json"), &text)
+        write_file(&self.ports_file(), &text)
     }
 }
 
@@ -90,17 +109,26 @@ impl Drop for Directory {
 
 /// `$XDG_DATA_HOME/lockgate`, or its usual place in the home directory.
 fn default_path() -> Result<PathBuf, Failure> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
     absolute("XDG_DATA_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
         .map(|base| base.join("lockgate"))
-        .ok_or_else(|| Failure::Usage("there is no home directory: name one with --data-dir, or use --ephemeral".into()))
+        .ok_or_else(|| {
+            Failure::Usage("there is no home directory: name one with --data-dir, or use --ephemeral".into())
+        })
 }
 
 /// Replaces a file in one step, readable by its owner alone.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     use std::io::Write as _;
-    let unwritable = |source| Failure::Unwritable { path: path.to_owned(), source };
+    let unwritable = |source| Failure::Unwritable {
+        path: path.to_owned(),
+        source,
+    };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
@@ -108,7 +136,12 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
+        let mut file = File::options()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)

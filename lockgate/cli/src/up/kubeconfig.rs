@@ -40,23 +40,42 @@ fn read(path: &Path) -> Result<Option<Value>, Failure> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(Failure::Unwritable { path: path.to_owned(), source }),
+        Err(source) => {
+            return Err(Failure::Unwritable {
+                path: path.to_owned(),
+                source,
+            });
+        }
     };
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
-    let refuse = |why: String| Failure::Usage(format!("{} is no kubeconfig ({why}): it was left alone", path.display()));
-    let value = decode::from_yaml(&bytes).map_err(|e| refuse(e.to_string()))?.value;
-    if value["kind"] == "Config" { Ok(Some(value)) } else { Err(refuse("its kind is not Config".into())) }
+    let refuse = |why: String| {
+        Failure::Usage(format!(
+            "{} is no kubeconfig ({why}): it was left alone",
+            path.display()
+        ))
+    };
+    let value = decode::from_yaml(&bytes)
+        .map_err(|e| refuse(e.to_string()))?
+        .value;
+    if value["kind"] == "Config" {
+        Ok(Some(value))
+    } else {
+        Err(refuse("its kind is not Config".into()))
+    }
 }
 
 fn is_ours(config: &Value) -> bool {
-    config["extensions"].as_array().is_some_and(|list| list.iter().any(|e| e["name"] == EXTENSION))
+    config["extensions"]
+        .as_array()
+        .is_some_and(|list| list.iter().any(|e| e["name"] == EXTENSION))
 }
 
 fn config(pki: &Pki, clusters: &[Cluster]) -> Result<Value, Failure> {
-    let (certificate, key) =
-        pki.client_cert(USER, &[GROUP]).map_err(|e| Failure::Other(format!("failed to make a certificate: {e}")))?;
+    let (certificate, key) = pki
+        .client_cert(USER, &[GROUP])
+        .map_err(|e| Failure::Other(format!("failed to make a certificate: {e}")))?;
     let names = |make: &dyn Fn(&Cluster) -> Value| clusters.iter().map(make).collect::<Vec<Value>>();
     Ok(json!({
         "apiVersion": "v1",
@@ -98,7 +117,10 @@ mod tests {
         let theirs = json!({"kind": "Config", "contexts": [{"name": "prod"}, {"name": "hub", "context": 1}], "preferences": {"x": 1}});
         let ours = json!({"contexts": [{"name": "hub", "context": 2}], "current-context": "hub"});
         let merged = merged(theirs, ours);
-        assert_eq!(merged["contexts"], json!([{"name": "prod"}, {"name": "hub", "context": 2}]));
+        assert_eq!(
+            merged["contexts"],
+            json!([{"name": "prod"}, {"name": "hub", "context": 2}])
+        );
         assert_eq!(merged["preferences"]["x"], 1);
         assert_eq!(merged["current-context"], "hub");
     }

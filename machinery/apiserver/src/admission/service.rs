@@ -38,12 +38,16 @@ pub(crate) fn allocate_addresses(
         .collect();
     let cluster_ip = || {
         let taken = taken_addresses(server);
-        let free = (0..COUNT).map(|i| FIRST + (seed % COUNT + i) % COUNT).find(|ip| !taken.contains(ip));
+        let free = (0..COUNT)
+            .map(|i| FIRST + (seed % COUNT + i) % COUNT)
+            .find(|ip| !taken.contains(ip));
         free.map(|ip| std::net::Ipv4Addr::from(ip).to_string())
     };
     let node_port = || {
         let start = u16::try_from(seed % u32::from(NODE_PORTS)).unwrap_or(0);
-        let free = (0..NODE_PORTS).map(|i| FIRST_NODE_PORT + (start + i) % NODE_PORTS).find(|p| !used.contains(p))?;
+        let free = (0..NODE_PORTS)
+            .map(|i| FIRST_NODE_PORT + (start + i) % NODE_PORTS)
+            .find(|p| !used.contains(p))?;
         used.insert(free);
         Some(free)
     };
@@ -52,25 +56,54 @@ pub(crate) fn allocate_addresses(
 }
 
 fn check_wanted(server: &Inner, service: &Value, wanted: &str) -> Result<(), ApiError> {
-    let Ok(ip) = wanted.parse::<std::net::Ipv4Addr>() else { return Ok(()) };
+    let Ok(ip) = wanted.parse::<std::net::Ipv4Addr>() else {
+        return Ok(());
+    };
     if !taken_addresses(server).contains(&u32::from(ip)) {
         return Ok(());
     }
     let path = FieldPath::from("spec.clusterIPs").index(0);
-    let error = FieldError::invalid(&path, &json!(wanted), "failed to allocate IP: provided IP is already allocated");
-    Err(ApiError::invalid(Subject { group: "", name: "Service" }, meta::name(service), &[error]))
+    let error = FieldError::invalid(
+        &path,
+        &json!(wanted),
+        "failed to allocate IP: provided IP is already allocated",
+    );
+    Err(ApiError::invalid(
+        Subject {
+            group: "",
+            name: "Service",
+        },
+        meta::name(service),
+        &[error],
+    ))
 }
 
 fn taken_addresses(server: &Inner) -> HashSet<u32> {
     let prefix = key_prefix("", "services");
-    let Ok(page) = server.store.range(Range { prefix: &prefix, after: None, limit: 0, at: None }) else {
+    let Ok(page) = server.store.range(Range {
+        prefix: &prefix,
+        after: None,
+        limit: 0,
+        at: None,
+    }) else {
         return HashSet::new();
     };
-    let address = |content: Value| content["spec"]["clusterIP"].as_str()?.parse::<std::net::Ipv4Addr>().ok();
-    page.entries.iter().filter_map(|entry| address(entry.value.content())).map(u32::from).collect()
+    let address = |content: Value| {
+        content["spec"]["clusterIP"]
+            .as_str()?
+            .parse::<std::net::Ipv4Addr>()
+            .ok()
+    };
+    page.entries
+        .iter()
+        .filter_map(|entry| address(entry.value.content()))
+        .map(u32::from)
+        .collect()
 }
 
 /// The same number for the same text, in every process.
 fn stable_number(text: &str) -> u32 {
-    text.bytes().fold(2_166_136_261_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
+    text.bytes().fold(2_166_136_261_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(16_777_619)
+    })
 }

@@ -6,8 +6,8 @@ use machinery_auth::token::ObjectRef;
 use serde_json::json;
 
 use crate::authenticate::core_object;
-use crate::controllers::garbage::{change, ignore_missing};
 use crate::controllers::Place;
+use crate::controllers::garbage::{change, ignore_missing};
 use crate::meta;
 use crate::ops::WriteOptions;
 use crate::ops::create::create;
@@ -25,7 +25,9 @@ const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
 /// Makes the default account of a namespace.
 pub(super) async fn ensure_default(server: &Inner, namespace: &str) -> Result<(), ApiError> {
-    let Some(accounts) = built_in().find("", "v1", "serviceaccounts") else { return Ok(()) };
+    let Some(accounts) = built_in().find("", "v1", "serviceaccounts") else {
+        return Ok(());
+    };
     if server.store.get(&accounts.key(namespace, DEFAULT)).is_some() {
         return Ok(());
     }
@@ -39,30 +41,65 @@ pub(super) async fn ensure_default(server: &Inner, namespace: &str) -> Result<()
 /// Fills a Secret of the token type, or removes it when its account is gone.
 pub(super) async fn token_secret(server: &Inner, key: &str) -> Result<(), ApiError> {
     let place = Place::of(key);
-    let Some(secret) = core_object(server, "secrets", place.namespace, place.name) else { return Ok(()) };
+    let Some(secret) = core_object(server, "secrets", place.namespace, place.name) else {
+        return Ok(());
+    };
     if secret["type"] != TOKEN_TYPE || meta::is_deleting(&secret) {
         return Ok(());
     }
-    let annotation = |name: &str| secret["metadata"]["annotations"][name].as_str().unwrap_or("").to_owned();
+    let annotation = |name: &str| {
+        secret["metadata"]["annotations"][name]
+            .as_str()
+            .unwrap_or("")
+            .to_owned()
+    };
     let (name, wanted_uid) = (annotation(ACCOUNT_NAME), annotation(ACCOUNT_UID));
     let account = core_object(server, "serviceaccounts", place.namespace, &name);
     let account = account.filter(|a| wanted_uid.is_empty() || wanted_uid == meta::uid(a));
     let Some(account) = account else {
-        let Some(secrets) = built_in().find("", "v1", "secrets") else { return Ok(()) };
-        let wanted = DeleteOptions { uid: Some(meta::uid(&secret).to_owned()), ..DeleteOptions::default() };
-        return ignore_missing(delete(server, secrets, place.namespace, place.name, &wanted, &WriteOptions::internal()).await);
+        let Some(secrets) = built_in().find("", "v1", "secrets") else {
+            return Ok(());
+        };
+        let wanted = DeleteOptions {
+            uid: Some(meta::uid(&secret).to_owned()),
+            ..DeleteOptions::default()
+        };
+        return ignore_missing(
+            delete(
+                server,
+                secrets,
+                place.namespace,
+                place.name,
+                &wanted,
+                &WriteOptions::internal(),
+            )
+            .await,
+        );
     };
-    let complete = ["token", "ca.crt", "namespace"].iter().all(|k| secret["data"][*k].is_string());
+    let complete = ["token", "ca.crt", "namespace"]
+        .iter()
+        .all(|k| secret["data"][*k].is_string());
     if complete && !wanted_uid.is_empty() {
         return Ok(());
     }
-    let owner = ObjectRef { name, uid: meta::uid(&account).to_owned() };
-    let Some(token) = server.authenticator.accounts.issue_legacy(place.namespace, &owner, place.name) else {
+    let owner = ObjectRef {
+        name,
+        uid: meta::uid(&account).to_owned(),
+    };
+    let Some(token) = server
+        .authenticator
+        .accounts
+        .issue_legacy(place.namespace, &owner, place.name)
+    else {
         return Err(ApiError::internal("failed to sign a token"));
     };
     let namespace = place.namespace.to_owned();
     change(server, key, |secret| {
-        let fill = [("token", token.as_bytes()), ("ca.crt", server.ca_pem.as_bytes()), ("namespace", namespace.as_bytes())];
+        let fill = [
+            ("token", token.as_bytes()),
+            ("ca.crt", server.ca_pem.as_bytes()),
+            ("namespace", namespace.as_bytes()),
+        ];
         for (field, bytes) in fill {
             if !secret["data"][field].is_string() {
                 secret["data"][field] = json!(STANDARD.encode(bytes));

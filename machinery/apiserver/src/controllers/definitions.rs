@@ -13,8 +13,13 @@ use crate::status::ApiError;
 
 /// Brings a definition forward.
 pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
-    let key = format!("{}{name}", key_prefix("apiextensions.k8s.io", "customresourcedefinitions"));
-    let Some(stored) = server.store.get(&key) else { return Ok(()) };
+    let key = format!(
+        "{}{name}",
+        key_prefix("apiextensions.k8s.io", "customresourcedefinitions")
+    );
+    let Some(stored) = server.store.get(&key) else {
+        return Ok(());
+    };
     let links = stored.value.links();
     let now = server.now_text();
     if links.deletion_timestamp.is_none() {
@@ -27,10 +32,19 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
         return Ok(());
     }
     let content = stored.value.content();
-    let text = |path: &str| content.pointer(path).and_then(|v| v.as_str()).unwrap_or("").to_owned();
+    let text = |path: &str| {
+        content
+            .pointer(path)
+            .and_then(|v| v.as_str())
+            .unwrap_or("")
+            .to_owned()
+    };
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
     let served = server.registry.custom();
-    let resource = served.resources().iter().find(|r| r.group == group && r.plural == plural);
+    let resource = served
+        .resources()
+        .iter()
+        .find(|r| r.group == group && r.plural == plural);
     let mut left = 0;
     if let Some(resource) = resource {
         for object in keys(server, &resource.collection("")) {
@@ -48,7 +62,12 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
             definition["status"] = json!({});
         }
         let message = format!("CustomResource deletion is in progress: {left} remain");
-        set_condition(&mut definition["status"], "Terminating", ("True", "InstanceDeletionInProgress", message), &now);
+        set_condition(
+            &mut definition["status"],
+            "Terminating",
+            ("True", "InstanceDeletionInProgress", message),
+            &now,
+        );
     })
     .await
 }

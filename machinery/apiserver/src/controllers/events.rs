@@ -31,18 +31,26 @@ impl Expiries {
                 content["lastTimestamp"].as_str().unwrap_or(""),
                 content["series"]["lastObservedTime"].as_str().unwrap_or(""),
             ];
-            stamps.iter().filter_map(|s| s.parse::<Timestamp>().ok()).map(Timestamp::as_second).max().unwrap_or(now)
+            stamps
+                .iter()
+                .filter_map(|s| s.parse::<Timestamp>().ok())
+                .map(Timestamp::as_second)
+                .max()
+                .unwrap_or(now)
         } else {
             now
         };
-        self.0.insert((written + KEPT, entry.key.to_string(), entry.revision));
+        self.0
+            .insert((written + KEPT, entry.key.to_string(), entry.revision));
     }
 
     /// Removes what is due and was not written again since.
     pub(super) async fn sweep(&mut self, server: &Inner) {
         let now = server.now().as_second();
         while self.0.first().is_some_and(|(due, _, _)| *due <= now) {
-            let Some((_, key, revision)) = self.0.pop_first() else { return };
+            let Some((_, key, revision)) = self.0.pop_first() else {
+                return;
+            };
             if let (Some(stored), Some(resource)) = (server.store.get(&key), resource_of(server, &key))
                 && stored.revision == revision
             {

@@ -47,13 +47,23 @@ impl Graph {
         }
         if kind == Kind::Delete {
             self.waiting.remove(&links.uid);
-            jobs.extend(self.dependents.get(&links.uid).into_iter().flatten().cloned().map(Job::Dependent));
+            jobs.extend(
+                self.dependents
+                    .get(&links.uid)
+                    .into_iter()
+                    .flatten()
+                    .cloned()
+                    .map(Job::Dependent),
+            );
             return jobs;
         }
         if !links.owner_references.is_empty() {
             let uids: Vec<String> = links.owner_references.iter().map(|o| o.uid.clone()).collect();
             for uid in &uids {
-                self.dependents.entry(uid.clone()).or_default().insert(key.to_owned());
+                self.dependents
+                    .entry(uid.clone())
+                    .or_default()
+                    .insert(key.to_owned());
             }
             self.owners.insert(key.to_owned(), uids);
             jobs.push(Job::Dependent(key.to_owned()));
@@ -91,24 +101,36 @@ fn judge(server: &Inner, namespace: &str, reference: &OwnerReference) -> Owner {
     if resource.namespaced && namespace.is_empty() {
         return Owner::Holds;
     }
-    let Some(stored) = server.store.get(&resource.key(namespace, &reference.name)) else { return Owner::Gone };
+    let Some(stored) = server.store.get(&resource.key(namespace, &reference.name)) else {
+        return Owner::Gone;
+    };
     let links = stored.value.links();
     if links.uid != reference.uid {
         return Owner::Gone;
     }
     let waits = links.deletion_timestamp.is_some() && links.finalizers.iter().any(|f| f == FOREGROUND);
-    if waits && reference.block_owner_deletion { Owner::Waits } else { Owner::Holds }
+    if waits && reference.block_owner_deletion {
+        Owner::Waits
+    } else {
+        Owner::Holds
+    }
 }
 
 /// Removes a dependent that nobody holds any more, or the references that hold nothing.
 pub(super) async fn dependent(server: &Inner, graph: &Graph, key: &str) -> Result<(), ApiError> {
-    let (Some(resource), Some(stored)) = (resource_of(server, key), server.store.get(key)) else { return Ok(()) };
+    let (Some(resource), Some(stored)) = (resource_of(server, key), server.store.get(key)) else {
+        return Ok(());
+    };
     let links = stored.value.links();
     if links.deletion_timestamp.is_some() || links.owner_references.is_empty() {
         return Ok(());
     }
     let place = Place::of(key);
-    let judged: Vec<Owner> = links.owner_references.iter().map(|o| judge(server, place.namespace, o)).collect();
+    let judged: Vec<Owner> = links
+        .owner_references
+        .iter()
+        .map(|o| judge(server, place.namespace, o))
+        .collect();
     if judged.contains(&Owner::Holds) {
         let stale: Vec<String> = links
             .owner_references
@@ -125,18 +147,36 @@ pub(super) async fn dependent(server: &Inner, graph: &Graph, key: &str) -> Resul
     let has_dependents = graph.dependents_of(&links.uid).next().is_some();
     let propagation = if links.finalizers.iter().any(|f| f == ORPHAN) {
         Propagation::Orphan
-    } else if links.finalizers.iter().any(|f| f == FOREGROUND) || (judged.contains(&Owner::Waits) && has_dependents) {
+    } else if links.finalizers.iter().any(|f| f == FOREGROUND)
+        || (judged.contains(&Owner::Waits) && has_dependents)
+    {
         Propagation::Foreground
     } else {
         Propagation::Background
     };
-    let wanted = DeleteOptions { uid: Some(links.uid), propagation: Some(propagation), ..DeleteOptions::default() };
-    ignore_missing(delete(server, &resource, place.namespace, place.name, &wanted, &WriteOptions::internal()).await)
+    let wanted = DeleteOptions {
+        uid: Some(links.uid),
+        propagation: Some(propagation),
+        ..DeleteOptions::default()
+    };
+    ignore_missing(
+        delete(
+            server,
+            &resource,
+            place.namespace,
+            place.name,
+            &wanted,
+            &WriteOptions::internal(),
+        )
+        .await,
+    )
 }
 
 /// Moves an object that waits for its dependents forward.
 pub(super) async fn owner(server: &Inner, graph: &Graph, key: &str) -> Result<(), ApiError> {
-    let Some(stored) = server.store.get(key) else { return Ok(()) };
+    let Some(stored) = server.store.get(key) else {
+        return Ok(());
+    };
     let links = stored.value.links();
     if links.deletion_timestamp.is_none() {
         return Ok(());
@@ -151,9 +191,14 @@ pub(super) async fn owner(server: &Inner, graph: &Graph, key: &str) -> Result<()
     if links.finalizers.iter().any(|f| f == FOREGROUND) {
         let mut blocked = false;
         for dependent_key in &dependents {
-            let Some(stored) = server.store.get(dependent_key) else { continue };
+            let Some(stored) = server.store.get(dependent_key) else {
+                continue;
+            };
             let held = stored.value.links();
-            blocked |= held.owner_references.iter().any(|o| o.uid == links.uid && o.block_owner_deletion);
+            blocked |= held
+                .owner_references
+                .iter()
+                .any(|o| o.uid == links.uid && o.block_owner_deletion);
             dependent(server, graph, dependent_key).await?;
         }
         if !blocked {
@@ -165,9 +210,14 @@ pub(super) async fn owner(server: &Inner, graph: &Graph, key: &str) -> Result<()
 
 async fn drop_references(server: &Inner, key: &str, uids: &[String]) -> Result<(), ApiError> {
     change(server, key, |content| {
-        let Some(list) = content["metadata"]["ownerReferences"].as_array() else { return };
-        let kept: Vec<Value> =
-            list.iter().filter(|o| !uids.iter().any(|uid| o["uid"] == uid.as_str())).cloned().collect();
+        let Some(list) = content["metadata"]["ownerReferences"].as_array() else {
+            return;
+        };
+        let kept: Vec<Value> = list
+            .iter()
+            .filter(|o| !uids.iter().any(|uid| o["uid"] == uid.as_str()))
+            .cloned()
+            .collect();
         let metadata = meta::meta_mut(content);
         if kept.is_empty() {
             metadata.remove("ownerReferences");
@@ -181,7 +231,11 @@ async fn drop_references(server: &Inner, key: &str, uids: &[String]) -> Result<(
 /// Takes one finalizer off the object at `key`.
 pub(super) async fn drop_finalizer(server: &Inner, key: &str, finalizer: &str) -> Result<(), ApiError> {
     change(server, key, |content| {
-        let kept = meta::finalizers(content).into_iter().filter(|f| *f != finalizer).map(str::to_owned).collect();
+        let kept = meta::finalizers(content)
+            .into_iter()
+            .filter(|f| *f != finalizer)
+            .map(str::to_owned)
+            .collect();
         meta::set_finalizers(content, kept);
     })
     .await
@@ -189,9 +243,16 @@ pub(super) async fn drop_finalizer(server: &Inner, key: &str, finalizer: &str) -
 
 /// Changes the object at `key`, if it is there.
 pub(super) async fn change(server: &Inner, key: &str, edit: impl Fn(&mut Value)) -> Result<(), ApiError> {
-    let Some(resource) = resource_of(server, key) else { return Ok(()) };
+    let Some(resource) = resource_of(server, key) else {
+        return Ok(());
+    };
     let place = Place::of(key);
-    let target = Target { resource: &resource, namespace: place.namespace, name: place.name, part: Part::Whole };
+    let target = Target {
+        resource: &resource,
+        namespace: place.namespace,
+        name: place.name,
+        part: Part::Whole,
+    };
     let result = update(server, &target, &WriteOptions::internal(), |present| {
         let mut content = present.clone();
         edit(&mut content);

@@ -19,7 +19,9 @@ const CONTENT: &str = "kubernetes";
 /// Brings a namespace forward.
 pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
     let key = format!("{}{name}", key_prefix("", "namespaces"));
-    let Some(stored) = server.store.get(&key) else { return Ok(()) };
+    let Some(stored) = server.store.get(&key) else {
+        return Ok(());
+    };
     if stored.value.links().deletion_timestamp.is_none() {
         return accounts::ensure_default(server, name).await;
     }
@@ -31,8 +33,19 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
         }
         for object in keys(server, &resource.collection(name)) {
             let place = Place::of(&object);
-            let wanted = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-            let done = delete(server, &resource, name, place.name, &wanted, &WriteOptions::internal()).await;
+            let wanted = DeleteOptions {
+                propagation: Some(Propagation::Background),
+                ..DeleteOptions::default()
+            };
+            let done = delete(
+                server,
+                &resource,
+                name,
+                place.name,
+                &wanted,
+                &WriteOptions::internal(),
+            )
+            .await;
             ignore_missing(done)?;
             if let Some(stored) = server.store.get(&object) {
                 *left.entry(resource.subject().to_string()).or_default() += 1;
@@ -51,18 +64,40 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
         })
         .await;
     }
-    let remaining: Vec<String> = left.iter().map(|(what, n)| format!("{what} has {n} resource instances")).collect();
-    let held: Vec<String> = finalizers.iter().map(|(f, n)| format!("{f} in {n} resource instances")).collect();
+    let remaining: Vec<String> = left
+        .iter()
+        .map(|(what, n)| format!("{what} has {n} resource instances"))
+        .collect();
+    let held: Vec<String> = finalizers
+        .iter()
+        .map(|(f, n)| format!("{f} in {n} resource instances"))
+        .collect();
     let remaining = format!("Some resources are remaining: {}", remaining.join(", "));
-    let held_text = format!("Some content in the namespace has finalizers remaining: {}", held.join(", "));
+    let held_text = format!(
+        "Some content in the namespace has finalizers remaining: {}",
+        held.join(", ")
+    );
     change(server, &key, |namespace| {
         let status = &mut namespace["status"];
         status["phase"] = json!("Terminating");
-        let deleted = ("False", "ContentDeleted", "All content successfully deleted, may be waiting on finalization".to_owned());
+        let deleted = (
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization".to_owned(),
+        );
         set_condition(status, "NamespaceDeletionContentFailure", deleted, &now);
-        set_condition(status, "NamespaceContentRemaining", ("True", "SomeResourcesRemain", remaining.clone()), &now);
+        set_condition(
+            status,
+            "NamespaceContentRemaining",
+            ("True", "SomeResourcesRemain", remaining.clone()),
+            &now,
+        );
         let condition = if held.is_empty() {
-            ("False", "ContentHasNoFinalizers", "All content-preserving finalizers finished".to_owned())
+            (
+                "False",
+                "ContentHasNoFinalizers",
+                "All content-preserving finalizers finished".to_owned(),
+            )
         } else {
             ("True", "SomeFinalizersRemain", held_text.clone())
         };

@@ -27,16 +27,24 @@ pub(crate) async fn create(
     let now = server.now_text();
     {
         let meta = meta::meta_mut(&mut content);
-        for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+        for field in [
+            "selfLink",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+        ] {
             meta.remove(field);
         }
         meta.insert("uid".into(), json!(server.new_uid()));
         meta.insert("creationTimestamp".into(), json!(now));
     }
     if !meta::resource_version(&content).is_empty() {
-        return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
+        return Err(ApiError::bad_request(
+            "resourceVersion should not be set on objects to be created",
+        ));
     }
     meta::meta_mut(&mut content).remove("resourceVersion");
+    admission::check_served(resource, meta::name(&content))?;
     admission::namespace::check_create(server, resource, namespace, meta::name(&content))?;
     prepare(resource, &mut content);
     admission::mutate(server, resource, &mut content, None)?;
@@ -44,7 +52,15 @@ pub(crate) async fn create(
     let mut attempts = if generated { GENERATE_ATTEMPTS } else { 1 };
     loop {
         let name = meta::name(&content).to_owned();
-        admission::validate(server, resource, Operation::Create, &name, Some(&content), None, options)?;
+        admission::validate(
+            server,
+            resource,
+            Operation::Create,
+            &name,
+            Some(&content),
+            None,
+            options,
+        )?;
         let key = resource.key(namespace, &name);
         if options.dry_run {
             if server.store.get(&key).is_some() {
@@ -52,7 +68,11 @@ pub(crate) async fn create(
             }
             return Ok(Saved::Dry(content));
         }
-        let attempt = if attempts > 1 { content.clone() } else { std::mem::take(&mut content) };
+        let attempt = if attempts > 1 {
+            content.clone()
+        } else {
+            std::mem::take(&mut content)
+        };
         match put(server, resource, &key, Expect::Absent, attempt).await? {
             Ok(stored) => return Ok(Saved::Stored(stored)),
             Err(_) if attempts > 1 => {
@@ -66,7 +86,11 @@ pub(crate) async fn create(
 }
 
 /// The namespace of the path is the object's; another one in the body is a mistake.
-pub(crate) fn place_in_namespace(resource: &Resource, namespace: &str, content: &mut Value) -> Result<(), ApiError> {
+pub(crate) fn place_in_namespace(
+    resource: &Resource,
+    namespace: &str,
+    content: &mut Value,
+) -> Result<(), ApiError> {
     if resource.namespaced {
         let own = meta::namespace(content);
         if !own.is_empty() && own != namespace {
@@ -86,7 +110,13 @@ fn draw_name(content: &mut Value, server: &Inner) -> bool {
         return false;
     }
     // A name has at most 63 characters, five of them drawn.
-    let cut = base.char_indices().map(|(i, _)| i).chain([base.len()]).take_while(|i| *i <= 58).last().unwrap_or(0);
+    let cut = base
+        .char_indices()
+        .map(|(i, _)| i)
+        .chain([base.len()])
+        .take_while(|i| *i <= 58)
+        .last()
+        .unwrap_or(0);
     let name = format!("{}{}", &base[..cut], server.random_suffix());
     meta::set_text(content, "name", name);
     true

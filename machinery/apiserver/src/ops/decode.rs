@@ -20,13 +20,18 @@ pub(crate) fn parse(format: BodyFormat, bytes: &[u8]) -> Result<Decoded, ApiErro
         BodyFormat::Json => from_json(bytes).map_err(refuse),
         BodyFormat::Yaml => from_yaml(bytes).map_err(refuse),
         BodyFormat::Protobuf => {
-            let object = machinery_wire::decode_proto(bytes).map_err(|e| ApiError::bad_request(e.to_string()))?;
+            let object =
+                machinery_wire::decode_proto(bytes).map_err(|e| ApiError::bad_request(e.to_string()))?;
             let mut value = object.value;
             if let Value::Object(map) = &mut value {
-                map.entry("apiVersion").or_insert_with(|| json!(object.api_version));
+                map.entry("apiVersion")
+                    .or_insert_with(|| json!(object.api_version));
                 map.entry("kind").or_insert_with(|| json!(object.kind));
             }
-            Ok(Decoded { value, duplicates: Vec::new() })
+            Ok(Decoded {
+                value,
+                duplicates: Vec::new(),
+            })
         }
     }
 }
@@ -37,7 +42,10 @@ pub(crate) fn object(
     decoded: Decoded,
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), ApiError> {
-    let Decoded { mut value, duplicates } = decoded;
+    let Decoded {
+        mut value,
+        duplicates,
+    } = decoded;
     check_type(resource, &mut value)?;
     let unknown = match &resource.source {
         Source::BuiltIn { .. } => {
@@ -65,8 +73,15 @@ pub(crate) fn object(
 }
 
 /// Decodes a value by the Go type of a built-in kind; returns the fields that the type does not have.
-pub(crate) fn normalize(group: &str, version: &str, kind: &str, value: Value) -> Result<(Value, Vec<String>), ApiError> {
-    let Some(ty) = machinery_wire::lookup(group, version, kind) else { return Ok((value, Vec::new())) };
+pub(crate) fn normalize(
+    group: &str,
+    version: &str,
+    kind: &str,
+    value: Value,
+) -> Result<(Value, Vec<String>), ApiError> {
+    let Some(ty) = machinery_wire::lookup(group, version, kind) else {
+        return Ok((value, Vec::new()));
+    };
     match machinery_wire::decode(ty, value) {
         Ok(normalized) => Ok((normalized.value, normalized.unknown)),
         Err(error) => Err(ApiError::bad_request(format!(
@@ -77,8 +92,12 @@ pub(crate) fn normalize(group: &str, version: &str, kind: &str, value: Value) ->
 
 /// The metadata of a custom resource is that of every kind, and not its schema's.
 fn decode_metadata(resource: &Resource, value: &mut Value) -> Result<Vec<String>, ApiError> {
-    let Some(ty) = machinery_wire::lookup("meta.k8s.io", "v1", "PartialObjectMetadata") else { return Ok(Vec::new()) };
-    let Some(metadata) = value.get_mut("metadata").map(Value::take) else { return Ok(Vec::new()) };
+    let Some(ty) = machinery_wire::lookup("meta.k8s.io", "v1", "PartialObjectMetadata") else {
+        return Ok(Vec::new());
+    };
+    let Some(metadata) = value.get_mut("metadata").map(Value::take) else {
+        return Ok(Vec::new());
+    };
     match machinery_wire::decode(ty, json!({"metadata": metadata})) {
         Ok(mut normalized) => {
             value["metadata"] = normalized.value["metadata"].take();
@@ -114,7 +133,13 @@ fn check_type(resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
         let message = if custom {
             format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme")
         } else if machinery_wire::lookup(group, version, &kind).is_some() {
-            let package = |group: &str| if group.is_empty() { "core".to_owned() } else { group.split('.').next().unwrap_or(group).to_owned() };
+            let package = |group: &str| {
+                if group.is_empty() {
+                    "core".to_owned()
+                } else {
+                    group.split('.').next().unwrap_or(group).to_owned()
+                }
+            };
             format!(
                 "{kind} in version \"{version}\" cannot be handled as a {expected}: converting ({version}.{kind}) to ({}.{expected}): unknown conversion",
                 package(&resource.group),
@@ -160,7 +185,11 @@ fn field_validation(
     let findings: Vec<String> = unknown
         .into_iter()
         .map(|path| format!("unknown field \"{path}\""))
-        .chain(duplicates.into_iter().map(|path| format!("duplicate field \"{path}\"")))
+        .chain(
+            duplicates
+                .into_iter()
+                .map(|path| format!("duplicate field \"{path}\"")),
+        )
         .take(MAX_WARNINGS)
         .collect();
     if validation == FieldValidation::Strict && !findings.is_empty() {

@@ -58,11 +58,22 @@ pub(crate) async fn delete(
 ) -> Result<Deleted, ApiError> {
     let key = resource.key(namespace, name);
     for _ in 0..RETRIES {
-        let stored = server.store.get(&key).ok_or_else(|| ApiError::not_found(resource.subject(), name))?;
+        let stored = server
+            .store
+            .get(&key)
+            .ok_or_else(|| ApiError::not_found(resource.subject(), name))?;
         let old = resource.content(&stored.value);
         check_preconditions(resource, name, &old, wanted)?;
         admission::namespace::check_delete(resource, name)?;
-        admission::validate(server, resource, Operation::Delete, name, None, Some(&old), options)?;
+        admission::validate(
+            server,
+            resource,
+            Operation::Delete,
+            name,
+            None,
+            Some(&old),
+            options,
+        )?;
 
         let mut new = old.clone();
         mark(server, resource, &mut new, wanted);
@@ -86,7 +97,12 @@ pub(crate) async fn delete(
     Err(ApiError::modified(resource.subject(), name))
 }
 
-fn check_preconditions(resource: &Resource, name: &str, old: &Value, wanted: &DeleteOptions) -> Result<(), ApiError> {
+fn check_preconditions(
+    resource: &Resource,
+    name: &str,
+    old: &Value,
+    wanted: &DeleteOptions,
+) -> Result<(), ApiError> {
     let differs = |what: &str, wanted: &str, have: &str| {
         ApiError::conflict(
             resource.subject(),
@@ -118,7 +134,8 @@ fn mark(server: &Inner, resource: &Resource, object: &mut Value, wanted: &Delete
             Propagation::Background => {}
         }
     }
-    let is_definition = resource.group == "apiextensions.k8s.io" && resource.kind == "CustomResourceDefinition";
+    let is_definition =
+        resource.group == "apiextensions.k8s.io" && resource.kind == "CustomResourceDefinition";
     if is_definition && !finalizers.iter().any(|f| f == CUSTOM_CLEANUP) && !meta::is_deleting(object) {
         finalizers.push(CUSTOM_CLEANUP.to_owned());
     }
@@ -127,7 +144,9 @@ fn mark(server: &Inner, resource: &Resource, object: &mut Value, wanted: &Delete
     let grace = grace_period(resource, object, wanted);
     if meta::is_deleting(object) {
         // A later request may shorten the wait, never lengthen it.
-        let present = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let present = object["metadata"]["deletionGracePeriodSeconds"]
+            .as_i64()
+            .unwrap_or(0);
         if grace < present {
             meta::meta_mut(object).insert("deletionGracePeriodSeconds".into(), json!(grace));
         }
@@ -145,11 +164,15 @@ fn mark(server: &Inner, resource: &Resource, object: &mut Value, wanted: &Delete
 /// Only a Pod that runs on a node ends gracefully; everything else goes at once.
 fn grace_period(resource: &Resource, object: &Value, wanted: &DeleteOptions) -> i64 {
     let is_pod = resource.group.is_empty() && resource.kind == "Pod";
-    let placed = object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    let placed = object["spec"]["nodeName"]
+        .as_str()
+        .is_some_and(|node| !node.is_empty());
     let finished = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
     if !is_pod || !placed || finished {
         return 0;
     }
-    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+    let own = object["spec"]["terminationGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or(30);
     wanted.grace_period.unwrap_or(own).max(0)
 }

@@ -30,10 +30,19 @@ pub(crate) struct Listing {
 }
 
 /// One object.
-pub(crate) fn get(server: &Inner, resource: &Resource, namespace: &str, name: &str, query: &Query) -> Result<Stored, ApiError> {
+pub(crate) fn get(
+    server: &Inner,
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+    query: &Query,
+) -> Result<Stored, ApiError> {
     let version = parse_version(query.get("resourceVersion"))?;
     not_in_the_future(server, version)?;
-    server.store.get(&resource.key(namespace, name)).ok_or_else(|| ApiError::not_found(resource.subject(), name))
+    server
+        .store
+        .get(&resource.key(namespace, name))
+        .ok_or_else(|| ApiError::not_found(resource.subject(), name))
 }
 
 /// A list, whole or one page of it.
@@ -48,7 +57,10 @@ pub(crate) fn list(
     not_in_the_future(server, request.version)?;
     let prefix = resource.collection(namespace);
     let (at, after) = match &request.token {
-        Some(token) => ((token.rv > 0).then_some(token.rv as u64), Some(format!("{prefix}{}", token.key()))),
+        Some(token) => (
+            (token.rv > 0).then_some(token.rv as u64),
+            Some(format!("{prefix}{}", token.key())),
+        ),
         None if request.exact => (request.version, None),
         None => (None, None),
     };
@@ -58,25 +70,71 @@ pub(crate) fn list(
         None => ApiError::expired("The resourceVersion for the provided list is too old."),
     };
     if selection.is_everything() {
-        let page = server.store.range(Range { prefix: &prefix, after: after.as_deref(), limit, at }).map_err(expired)?;
+        let page = server
+            .store
+            .range(Range {
+                prefix: &prefix,
+                after: after.as_deref(),
+                limit,
+                at,
+            })
+            .map_err(expired)?;
         let next = (page.remaining > 0)
-            .then(|| page.entries.last().map(|last| Token::after(&prefix, &last.key, page.revision).encode()))
+            .then(|| {
+                page.entries
+                    .last()
+                    .map(|last| Token::after(&prefix, &last.key, page.revision).encode())
+            })
             .flatten();
         let remaining = next.is_some().then_some(page.remaining);
-        return Ok(Listing { items: page.entries, revision: page.revision, next, remaining });
+        return Ok(Listing {
+            items: page.entries,
+            revision: page.revision,
+            next,
+            remaining,
+        });
     }
-    if let (Some(name), None, false) = (&selection.name, &request.token, resource.namespaced && namespace.is_empty()) {
+    if let (Some(name), None, false) = (
+        &selection.name,
+        &request.token,
+        resource.namespaced && namespace.is_empty(),
+    ) {
         // A selector for one name is a look-up.
         let key = resource.key(namespace, name);
-        let page = server.store.range(Range { prefix: &key, after: None, limit: 1, at }).map_err(expired)?;
-        let items = page.entries.into_iter().filter(|e| *e.key == *key && selection.matches(resource, e)).collect();
-        return Ok(Listing { items, revision: page.revision, next: None, remaining: None });
+        let page = server
+            .store
+            .range(Range {
+                prefix: &key,
+                after: None,
+                limit: 1,
+                at,
+            })
+            .map_err(expired)?;
+        let items = page
+            .entries
+            .into_iter()
+            .filter(|e| *e.key == *key && selection.matches(resource, e))
+            .collect();
+        return Ok(Listing {
+            items,
+            revision: page.revision,
+            next: None,
+            remaining: None,
+        });
     }
     // Filtered pages: look at the store step by step, all at the first step's snapshot.
     let (mut items, mut revision, mut after, mut at) = (Vec::new(), 0, after, at);
     loop {
         let step = if limit == 0 { 0 } else { SCAN };
-        let page = server.store.range(Range { prefix: &prefix, after: after.as_deref(), limit: step, at }).map_err(expired)?;
+        let page = server
+            .store
+            .range(Range {
+                prefix: &prefix,
+                after: after.as_deref(),
+                limit: step,
+                at,
+            })
+            .map_err(expired)?;
         revision = if revision == 0 { page.revision } else { revision };
         at = Some(revision);
         let more_after = page.remaining > 0;
@@ -89,13 +147,25 @@ pub(crate) fn list(
                 // One more matches: there is another page.
                 let last: &Stored = &items[limit - 1];
                 let next = Token::after(&prefix, &last.key, revision).encode();
-                return Ok(Listing { items, revision, next: Some(next), remaining: None });
+                return Ok(Listing {
+                    items,
+                    revision,
+                    next: Some(next),
+                    remaining: None,
+                });
             }
             items.push(entry);
         }
         match last_key {
             Some(key) if more_after => after = Some(key),
-            _ => return Ok(Listing { items, revision, next: None, remaining: None }),
+            _ => {
+                return Ok(Listing {
+                    items,
+                    revision,
+                    next: None,
+                    remaining: None,
+                });
+            }
         }
     }
 }
@@ -116,7 +186,9 @@ impl ListRequest {
             0
         } else {
             raw_limit.parse().map_err(|_| {
-                ApiError::bad_request(format!("strconv.ParseInt: parsing \"{raw_limit}\": invalid syntax"))
+                ApiError::bad_request(format!(
+                    "strconv.ParseInt: parsing \"{raw_limit}\": invalid syntax"
+                ))
             })?
         };
         let version_text = query.get("resourceVersion");
@@ -125,14 +197,23 @@ impl ListRequest {
         let mut errors = Vec::new();
         let forbid = |field: &str, why: &str| FieldError::forbidden(&FieldPath::from(field), why);
         if query.has("sendInitialEvents") {
-            errors.push(forbid("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+            errors.push(forbid(
+                "sendInitialEvents",
+                "sendInitialEvents is forbidden for list",
+            ));
         }
         if !matching.is_empty() {
             if version_text.is_empty() {
-                errors.push(forbid("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+                errors.push(forbid(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
             }
             if !token_text.is_empty() {
-                errors.push(forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
+                errors.push(forbid(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden when continue is provided",
+                ));
             }
             if !matches!(matching, "Exact" | "NotOlderThan") {
                 errors.push(FieldError::not_supported(
@@ -149,17 +230,34 @@ impl ListRequest {
             }
         }
         if !errors.is_empty() {
-            return Err(ApiError::invalid(Subject { group: "meta.k8s.io", name: "ListOptions" }, "", &errors));
+            return Err(ApiError::invalid(
+                Subject {
+                    group: "meta.k8s.io",
+                    name: "ListOptions",
+                },
+                "",
+                &errors,
+            ));
         }
         let version = parse_version(version_text)?;
-        let token = (!token_text.is_empty()).then(|| Token::decode(token_text)).transpose()?;
+        let token = (!token_text.is_empty())
+            .then(|| Token::decode(token_text))
+            .transpose()?;
         if token.is_some() && !version_text.is_empty() && version_text != "0" {
-            return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
         }
         let limit = limit.max(0) as usize;
         // The old rule: a page of a given version without a match rule is that very version.
-        let exact = matching == "Exact" || (matching.is_empty() && limit > 0 && version.is_some_and(|v| v > 0));
-        Ok(Self { limit, token, version, exact })
+        let exact =
+            matching == "Exact" || (matching.is_empty() && limit > 0 && version.is_some_and(|v| v > 0));
+        Ok(Self {
+            limit,
+            token,
+            version,
+            exact,
+        })
     }
 
     /// `resourceVersion=0` is answered from what is at hand, whole, as the real server's cache does.
@@ -205,7 +303,11 @@ const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 impl Token {
     fn after(prefix: &str, key: &str, revision: u64) -> Self {
         let rest = key.strip_prefix(prefix).unwrap_or(key);
-        Self { v: TOKEN_VERSION.into(), rv: revision as i64, start: format!("{rest}\0") }
+        Self {
+            v: TOKEN_VERSION.into(),
+            rv: revision as i64,
+            start: format!("{rest}\0"),
+        }
     }
 
     fn encode(&self) -> String {
@@ -214,7 +316,9 @@ impl Token {
 
     fn decode(text: &str) -> Result<Self, ApiError> {
         let refuse = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
-        let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|e| refuse(&e.to_string()))?;
+        let bytes = URL_SAFE_NO_PAD
+            .decode(text.trim_end_matches('='))
+            .map_err(|e| refuse(&e.to_string()))?;
         let token: Self = serde_json::from_slice(&bytes).map_err(|e| refuse(&e.to_string()))?;
         if token.v != TOKEN_VERSION {
             return Err(refuse("server does not recognize this encoded version"));
@@ -237,7 +341,11 @@ impl Token {
         let mut error = ApiError::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
         );
-        let anew = Self { v: TOKEN_VERSION.into(), rv: -1, start: format!("{}\0", self.key()) };
+        let anew = Self {
+            v: TOKEN_VERSION.into(),
+            rv: -1,
+            start: format!("{}\0", self.key()),
+        };
         error.continue_token = Some(anew.encode());
         error
     }

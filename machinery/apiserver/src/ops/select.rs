@@ -28,7 +28,9 @@ impl Selection {
     pub(crate) fn parse(resource: &Resource, query: &Query, name: &str) -> Result<Self, ApiError> {
         let (labels, fields) = (query.get("labelSelector"), query.get("fieldSelector"));
         if labels.len() > MAX_SELECTOR || fields.len() > MAX_SELECTOR {
-            return Err(ApiError::bad_request(format!("a selector may not be longer than {MAX_SELECTOR} bytes")));
+            return Err(ApiError::bad_request(format!(
+                "a selector may not be longer than {MAX_SELECTOR} bytes"
+            )));
         }
         let mut selection = Self::default();
         if !labels.is_empty() {
@@ -72,7 +74,11 @@ impl Selection {
         fields.matches(|field| match field {
             "metadata.name" => Some(name.to_owned()),
             "metadata.namespace" => Some(namespace.to_owned()),
-            _ => Some(field_value(resource, content.get_or_init(|| resource.content(&stored.value)), field)),
+            _ => Some(field_value(
+                resource,
+                content.get_or_init(|| resource.content(&stored.value)),
+                field,
+            )),
         })
     }
 }
@@ -139,7 +145,11 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
         Some(_) => format!("field label not supported: {field}"),
         None if extra_fields(resource).is_empty() => format!(
             "\"{field}\" is not a known field selector: only \"metadata.name\"{}",
-            if resource.namespaced { ", \"metadata.namespace\"" } else { "" }
+            if resource.namespaced {
+                ", \"metadata.namespace\""
+            } else {
+                ""
+            }
         ),
         None => format!("field label not supported: {field}"),
     };
@@ -148,8 +158,14 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
 
 fn field_value(resource: &Resource, content: &Value, field: &str) -> String {
     if let Some(custom) = resource.custom() {
-        let path = custom.selectable.iter().find(|(name, _)| name == field).map(|(_, path)| path);
-        return path.and_then(|p| p.find(content).first().map(|v| text(v))).unwrap_or_default();
+        let path = custom
+            .selectable
+            .iter()
+            .find(|(name, _)| name == field)
+            .map(|(_, path)| path);
+        return path
+            .and_then(|p| p.find(content).first().map(|v| text(v)))
+            .unwrap_or_default();
     }
     if field == "source" {
         return text(&content["source"]["component"]);

@@ -43,10 +43,18 @@ pub(crate) async fn update(
     options: &WriteOptions,
     mut make: impl FnMut(&Value) -> Result<Value, ApiError>,
 ) -> Result<Saved, ApiError> {
-    let Target { resource, namespace, name, part } = *target;
+    let Target {
+        resource,
+        namespace,
+        name,
+        part,
+    } = *target;
     let key = resource.key(namespace, name);
     for _ in 0..RETRIES {
-        let stored = server.store.get(&key).ok_or_else(|| ApiError::not_found(resource.subject(), name))?;
+        let stored = server
+            .store
+            .get(&key)
+            .ok_or_else(|| ApiError::not_found(resource.subject(), name))?;
         let old = resource.content(&stored.value);
         let mut new = make(&old)?;
         let named_version = check_identity(target, &old, &mut new, &stored)?;
@@ -55,7 +63,15 @@ pub(crate) async fn update(
         check_finalizers(resource, name, &new, &old)?;
         admission::mutate(server, resource, &mut new, Some(&old))?;
         validate::update(server, resource, part, &new, &old)?;
-        admission::validate(server, resource, Operation::Update, name, Some(&new), Some(&old), options)?;
+        admission::validate(
+            server,
+            resource,
+            Operation::Update,
+            name,
+            Some(&new),
+            Some(&old),
+            options,
+        )?;
 
         let gone = meta::is_deleting(&new) && ready_to_go(resource, &new);
         if gone {
@@ -84,8 +100,18 @@ pub(crate) async fn update(
 }
 
 /// The wanted object must be this very object. Returns whether it names a resource version.
-fn check_identity(target: &Target<'_>, old: &Value, new: &mut Value, stored: &Stored) -> Result<bool, ApiError> {
-    let Target { resource, namespace, name, .. } = *target;
+fn check_identity(
+    target: &Target<'_>,
+    old: &Value,
+    new: &mut Value,
+    stored: &Stored,
+) -> Result<bool, ApiError> {
+    let Target {
+        resource,
+        namespace,
+        name,
+        ..
+    } = *target;
     let own = meta::name(new);
     if own.is_empty() {
         meta::set_text(new, "name", name);
@@ -124,7 +150,10 @@ fn check_identity(target: &Target<'_>, old: &Value, new: &mut Value, stored: &St
         return Err(ApiError::conflict(
             resource.subject(),
             name,
-            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta::uid(old)),
+            format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                meta::uid(old)
+            ),
         ));
     }
     Ok(named)
@@ -132,9 +161,7 @@ fn check_identity(target: &Target<'_>, old: &Value, new: &mut Value, stored: &St
 
 fn unconditional(resource: &Resource) -> bool {
     match &resource.source {
-        Source::BuiltIn { .. } => {
-            machinery_kinds::strategy::allows_unconditional_update(resource.gvk())
-        }
+        Source::BuiltIn { .. } => machinery_kinds::strategy::allows_unconditional_update(resource.gvk()),
         Source::Custom(_) => false,
     }
 }
@@ -195,10 +222,13 @@ fn copy_field(from: &Value, to: &mut Value, field: &str) {
 
 /// Whether anything but metadata (and the status, where that is apart) differs.
 fn spec_differs(new: &Value, old: &Value, has_status: bool) -> bool {
-    let (Value::Object(new), Value::Object(old)) = (new, old) else { return new != old };
+    let (Value::Object(new), Value::Object(old)) = (new, old) else {
+        return new != old;
+    };
     let counts = |key: &str| key != "metadata" && !(has_status && key == "status");
     let one_way = |a: &machinery_value::Map<String, Value>, b: &machinery_value::Map<String, Value>| {
-        a.iter().any(|(key, value)| counts(key) && b.get(key) != Some(value))
+        a.iter()
+            .any(|(key, value)| counts(key) && b.get(key) != Some(value))
     };
     one_way(new, old) || one_way(old, new)
 }
@@ -209,7 +239,10 @@ fn check_finalizers(resource: &Resource, name: &str, new: &Value, old: &Value) -
         return Ok(());
     }
     let before = meta::finalizers(old);
-    let added: Vec<&str> = meta::finalizers(new).into_iter().filter(|f| !before.contains(f)).collect();
+    let added: Vec<&str> = meta::finalizers(new)
+        .into_iter()
+        .filter(|f| !before.contains(f))
+        .collect();
     if added.is_empty() {
         return Ok(());
     }
@@ -228,7 +261,12 @@ fn check_finalizers(resource: &Resource, name: &str, new: &Value, old: &Value) -
 pub(crate) fn ready_to_go(resource: &Resource, content: &Value) -> bool {
     let own = resource.group.is_empty()
         && resource.kind == "Namespace"
-        && content["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
-    let graceful = content["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
+        && content["spec"]["finalizers"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty());
+    let graceful = content["metadata"]["deletionGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or(0)
+        > 0;
     meta::finalizers(content).is_empty() && !own && !graceful
 }

@@ -30,19 +30,41 @@ pub(crate) async fn answer(
 ) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "PatchOptions")?;
     if call.query.has("force") {
-        let error = FieldError::forbidden(&FieldPath::from("force"), "may not be specified for non-apply patch");
-        return Err(ApiError::invalid(Subject { group: "meta.k8s.io", name: "PatchOptions" }, "", &[error]));
+        let error = FieldError::forbidden(
+            &FieldPath::from("force"),
+            "may not be specified for non-apply patch",
+        );
+        return Err(ApiError::invalid(
+            Subject {
+                group: "meta.k8s.io",
+                name: "PatchOptions",
+            },
+            "",
+            &[error],
+        ));
     }
     let patch = Patch::read(resource, &media_type(&call.headers), &body)?;
     let info = &call.info;
-    let target = Target { resource, namespace: &info.namespace, name: &info.name, part };
+    let target = Target {
+        resource,
+        namespace: &info.namespace,
+        name: &info.name,
+        part,
+    };
     let mut warnings = Vec::new();
     let saved = update(&call.server, &target, &options, |present| {
         let mut object = present.clone();
         meta::set_type(&mut object, &resource.api_version(), &resource.kind);
         patch.apply(resource, &mut object)?;
         let duplicates = patch.duplicates.clone();
-        let (content, found) = decode::object(resource, Decoded { value: object, duplicates }, options.validation)?;
+        let (content, found) = decode::object(
+            resource,
+            Decoded {
+                value: object,
+                duplicates,
+            },
+            options.validation,
+        )?;
         warnings = found;
         Ok(content)
     })
@@ -74,7 +96,11 @@ impl Patch {
             MERGE_PATCH => Kind::Merge,
             STRATEGIC_PATCH if built_in => Kind::Strategic,
             _ if built_in => {
-                return Err(ApiError::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH]));
+                return Err(ApiError::unsupported_media_type(&[
+                    JSON_PATCH,
+                    MERGE_PATCH,
+                    STRATEGIC_PATCH,
+                ]));
             }
             _ => return Err(ApiError::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
         };
@@ -91,7 +117,11 @@ impl Patch {
                 }
             )));
         }
-        Ok(Self { kind, value: decoded.value, duplicates: decoded.duplicates })
+        Ok(Self {
+            kind,
+            value: decoded.value,
+            duplicates: decoded.duplicates,
+        })
     }
 
     /// Turns the present object into the wanted one.
@@ -101,15 +131,16 @@ impl Patch {
             Kind::Json => json_patch::apply(object, &self.value).map_err(|error| match error {
                 json_patch::PatchError::TooManyOperations(_) => ApiError::too_large(error.to_string()),
                 json_patch::PatchError::Undecodable(_) => ApiError::bad_request(error.to_string()),
-                _ => ApiError::unprocessable("the server rejected our request due to an error in our request"),
+                _ => {
+                    ApiError::unprocessable("the server rejected our request due to an error in our request")
+                }
             }),
             Kind::Merge => {
                 merge_patch::apply(object, &self.value);
                 Ok(())
             }
             Kind::Strategic => match resource.schema() {
-                Some(schema) => strategic::apply(Patchable(schema), object, &self.value)
-                    .map_err(|error| ApiError::bad_request(error.to_string())),
+                Some(schema) => strategic::apply(schema, object, &self.value).map_err(strategic_error),
                 None => {
                     merge_patch::apply(object, &self.value);
                     Ok(())
@@ -119,31 +150,10 @@ impl Patch {
     }
 }
 
-/// A schema as strategic merge patches look at it.
-#[derive(Clone, Copy)]
-struct Patchable<'a>(machinery_schema::SchemaRef<'a>);
-
-impl machinery_value::strategic::MergeSchema for Patchable<'_> {
-    fn field(self, name: &str) -> Option<Self> {
-        self.0.property(name).map(Self)
-    }
-
-    fn items(self) -> Option<Self> {
-        self.0.items().map(Self)
-    }
-
-    fn map_values(self) -> Option<Self> {
-        match self.0.additional_properties() {
-            machinery_schema::Additional::Schema(schema) => Some(Self(schema)),
-            _ => None,
-        }
-    }
-
-    fn patch_strategy(self) -> machinery_value::strategic::PatchStrategy {
-        machinery_value::strategic::PatchStrategy::parse(self.0.patch_strategy().unwrap_or(""))
-    }
-
-    fn merge_key(&self) -> Option<&str> {
-        self.0.patch_merge_key()
+fn strategic_error(error: machinery_value::strategic::StrategicError) -> ApiError {
+    match error.status() {
+        422 => ApiError::unprocessable(error.to_string()),
+        500 => ApiError::internal(error),
+        _ => ApiError::bad_request(error.to_string()),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::body::Body;
 use crate::negotiate::{Accept, body_format};
-use crate::ops::delete::{Deleted, DeleteOptions, Propagation, delete};
+use crate::ops::delete::{DeleteOptions, Deleted, Propagation, delete};
 use crate::ops::select::Selection;
 use crate::ops::update::{Part, Target, update};
 use crate::ops::{FieldValidation, WriteOptions, create, decode, read};
@@ -22,11 +22,17 @@ const DELETE_PAGE: usize = 500;
 /// Answers a request about a resource.
 pub(crate) async fn dispatch(call: &Call, method: &Method, body: Bytes) -> Result<Response<Body>, ApiError> {
     let info = &call.info;
-    let Some(resource) = call.server.registry.find(&info.group, &info.version, &info.resource) else {
+    let Some(resource) = call
+        .server
+        .registry
+        .find(&info.group, &info.version, &info.resource)
+    else {
         return Ok(crate::serve::text(404, "404 page not found\n"));
     };
     let in_namespace = !info.namespace.is_empty() && info.resource != "namespaces";
-    if in_namespace != resource.namespaced && !(resource.namespaced && info.name.is_empty() && info.verb != "create") {
+    if in_namespace != resource.namespaced
+        && !(resource.namespaced && info.name.is_empty() && info.verb != "create")
+    {
         return Err(ApiError::no_resource());
     }
     if info.verb == "watch" && info.subresource.is_empty() {
@@ -64,12 +70,25 @@ pub(crate) async fn dispatch(call: &Call, method: &Method, body: Bytes) -> Resul
 
 /// The options of a write from its query.
 pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, ApiError> {
-    let invalid = |error| ApiError::invalid(Subject { group: "meta.k8s.io", name: kind }, "", &[error]);
+    let invalid = |error| {
+        ApiError::invalid(
+            Subject {
+                group: "meta.k8s.io",
+                name: kind,
+            },
+            "",
+            &[error],
+        )
+    };
     use machinery_value::field::{FieldError, FieldPath};
     for value in call.query.all("dryRun") {
         if value != "All" && !value.is_empty() {
             let path = FieldPath::from("dryRun");
-            return Err(invalid(FieldError::not_supported(&path, &json!([value]), &["All"])));
+            return Err(invalid(FieldError::not_supported(
+                &path,
+                &json!([value]),
+                &["All"],
+            )));
         }
     }
     let validation = match call.query.get("fieldValidation") {
@@ -84,12 +103,24 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
     };
     let manager = call.query.get("fieldManager");
     if manager.len() > 128 {
-        return Err(invalid(FieldError::too_long(&FieldPath::from("fieldManager"), 128)));
+        return Err(invalid(FieldError::too_long(
+            &FieldPath::from("fieldManager"),
+            128,
+        )));
     }
-    Ok(WriteOptions { user: call.user.clone(), dry_run: call.query.get("dryRun") == "All", validation })
+    Ok(WriteOptions {
+        user: call.user.clone(),
+        dry_run: call.query.get("dryRun") == "All",
+        validation,
+    })
 }
 
-async fn post(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) -> Result<Response<Body>, ApiError> {
+async fn post(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "CreateOptions")?;
     let decoded = decode::parse(body_format(&call.headers)?, body)?;
     let (content, warnings) = decode::object(resource, decoded, options.validation)?;
@@ -112,7 +143,12 @@ pub(crate) async fn put(
     let decoded = decode::parse(body_format(&call.headers)?, body)?;
     let (content, warnings) = decode::object(resource, decoded, options.validation)?;
     let info = &call.info;
-    let target = Target { resource, namespace: &info.namespace, name: &info.name, part };
+    let target = Target {
+        resource,
+        namespace: &info.namespace,
+        name: &info.name,
+        part,
+    };
     let result = update(&call.server, &target, &options, |_| Ok(content.clone())).await;
     let (code, saved) = match result {
         Err(error) if error.is_not_found() && part == Part::Main && creates_on_update(resource) => {
@@ -122,7 +158,10 @@ pub(crate) async fn put(
                 return Err(error);
             }
             meta::set_text(&mut content, "name", info.name.clone());
-            (201, create::create(&call.server, resource, &info.namespace, content, &options).await?)
+            (
+                201,
+                create::create(&call.server, resource, &info.namespace, content, &options).await?,
+            )
         }
         other => (200, other?),
     };
@@ -133,8 +172,7 @@ pub(crate) async fn put(
 }
 
 fn creates_on_update(resource: &Resource) -> bool {
-    resource.custom().is_none()
-        && machinery_kinds::strategy::allows_create_on_update(resource.gvk())
+    resource.custom().is_none() && machinery_kinds::strategy::allows_create_on_update(resource.gvk())
 }
 
 fn deprecation(resource: &Resource, response: &mut Response<Body>) {
@@ -166,12 +204,21 @@ fn delete_options(call: &Call, body: &[u8]) -> Result<(DeleteOptions, WriteOptio
         if let Some(policy) = text(&value["propagationPolicy"]) {
             propagation = policy;
         }
-        if value["dryRun"].as_array().is_some_and(|list| list.iter().any(|v| v == "All")) {
+        if value["dryRun"]
+            .as_array()
+            .is_some_and(|list| list.iter().any(|v| v == "All"))
+        {
             write.dry_run = true;
         }
     }
     options.propagation = match propagation.as_str() {
-        "" => orphan.map(|orphan| if orphan { Propagation::Orphan } else { Propagation::Background }),
+        "" => orphan.map(|orphan| {
+            if orphan {
+                Propagation::Orphan
+            } else {
+                Propagation::Background
+            }
+        }),
         "Background" => Some(Propagation::Background),
         "Foreground" => Some(Propagation::Foreground),
         "Orphan" => Some(Propagation::Orphan),
@@ -182,18 +229,41 @@ fn delete_options(call: &Call, body: &[u8]) -> Result<(DeleteOptions, WriteOptio
                 &json!(other),
                 &["Background", "Foreground", "Orphan", "nil"],
             );
-            return Err(ApiError::invalid(Subject { group: "meta.k8s.io", name: "DeleteOptions" }, "", &[error]));
+            return Err(ApiError::invalid(
+                Subject {
+                    group: "meta.k8s.io",
+                    name: "DeleteOptions",
+                },
+                "",
+                &[error],
+            ));
         }
     };
     Ok((options, write))
 }
 
-async fn remove(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) -> Result<Response<Body>, ApiError> {
+async fn remove(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
     let (wanted, options) = delete_options(call, body)?;
     let info = &call.info;
-    match delete(&call.server, resource, &info.namespace, &info.name, &wanted, &options).await? {
+    match delete(
+        &call.server,
+        resource,
+        &info.namespace,
+        &info.name,
+        &wanted,
+        &options,
+    )
+    .await?
+    {
         Deleted::Going(object) => respond::content(call, resource, 200, accept, object),
-        Deleted::Gone(object) if returns_deleted(resource) => respond::content(call, resource, 200, accept, object),
+        Deleted::Gone(object) if returns_deleted(resource) => {
+            respond::content(call, resource, 200, accept, object)
+        }
         Deleted::Gone(object) => {
             let mut details = json!({"name": info.name, "kind": resource.plural, "uid": meta::uid(&object)});
             if !resource.group.is_empty() {
@@ -212,14 +282,31 @@ fn returns_deleted(resource: &Resource) -> bool {
     resource.group.is_empty()
         && matches!(
             resource.kind.as_str(),
-            "Pod" | "Service" | "ServiceAccount" | "PersistentVolume" | "PersistentVolumeClaim" | "PodTemplate" | "ResourceQuota"
+            "Pod"
+                | "Service"
+                | "ServiceAccount"
+                | "PersistentVolume"
+                | "PersistentVolumeClaim"
+                | "PodTemplate"
+                | "ResourceQuota"
         )
 }
 
-async fn remove_collection(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) -> Result<Response<Body>, ApiError> {
+async fn remove_collection(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
     let (wanted, options) = delete_options(call, body)?;
     let selection = Selection::parse(resource, &call.query, "")?;
-    let listing = read::list(&call.server, resource, &call.info.namespace, &selection, &call.query)?;
+    let listing = read::list(
+        &call.server,
+        resource,
+        &call.info.namespace,
+        &selection,
+        &call.query,
+    )?;
     let mut kept = Vec::new();
     for chunk in listing.items.chunks(DELETE_PAGE) {
         for item in chunk {
@@ -231,6 +318,9 @@ async fn remove_collection(call: &Call, resource: &Resource, accept: Accept, bod
             }
         }
     }
-    let listing = ops::read::Listing { items: kept, ..listing };
+    let listing = ops::read::Listing {
+        items: kept,
+        ..listing
+    };
     respond::list(call, resource, accept, &listing)
 }

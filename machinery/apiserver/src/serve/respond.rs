@@ -32,7 +32,9 @@ pub(crate) fn json_value(code: u16, value: &Value) -> Response<Body> {
 fn with_type(code: u16, body: Body, content_type: &'static str) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
@@ -40,9 +42,11 @@ fn with_type(code: u16, body: Body, content_type: &'static str) -> Response<Body
 pub(crate) fn value(code: u16, accept: Accept, value: &Value) -> Response<Body> {
     match accept.encoding {
         Encoding::Json => json_value(code, value),
-        Encoding::Yaml => {
-            with_type(code, Body::full(machinery_value::encode::to_yaml(value)), "application/yaml")
-        }
+        Encoding::Yaml => with_type(
+            code,
+            Body::full(machinery_value::encode::to_yaml(value)),
+            "application/yaml",
+        ),
     }
 }
 
@@ -57,7 +61,13 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
 }
 
 /// One stored object.
-pub(crate) fn stored(call: &Call, resource: &Resource, code: u16, accept: Accept, stored: &Stored) -> Result<Response<Body>, ApiError> {
+pub(crate) fn stored(
+    call: &Call,
+    resource: &Resource,
+    code: u16,
+    accept: Accept,
+    stored: &Stored,
+) -> Result<Response<Body>, ApiError> {
     if accept.shape == Shape::Object && accept.encoding == Encoding::Json {
         return Ok(json_chunks(code, resource.encode(stored)));
     }
@@ -65,7 +75,13 @@ pub(crate) fn stored(call: &Call, resource: &Resource, code: u16, accept: Accept
 }
 
 /// What a write left behind.
-pub(crate) fn saved(call: &Call, resource: &Resource, code: u16, accept: Accept, saved: Saved) -> Result<Response<Body>, ApiError> {
+pub(crate) fn saved(
+    call: &Call,
+    resource: &Resource,
+    code: u16,
+    accept: Accept,
+    saved: Saved,
+) -> Result<Response<Body>, ApiError> {
     match saved {
         Saved::Stored(entry) => stored(call, resource, code, accept, &entry),
         Saved::Dry(object) | Saved::Gone(object) => content(call, resource, code, accept, object),
@@ -73,21 +89,38 @@ pub(crate) fn saved(call: &Call, resource: &Resource, code: u16, accept: Accept,
 }
 
 /// One object, given as a content without apiVersion and kind.
-pub(crate) fn content(call: &Call, resource: &Resource, code: u16, accept: Accept, mut object: Value) -> Result<Response<Body>, ApiError> {
+pub(crate) fn content(
+    call: &Call,
+    resource: &Resource,
+    code: u16,
+    accept: Accept,
+    mut object: Value,
+) -> Result<Response<Body>, ApiError> {
     meta::set_type(&mut object, &resource.api_version(), &resource.kind);
     let shaped = match accept.shape {
         Shape::Object => object,
         Shape::Partial => partial_object_metadata(&object),
-        Shape::Table => {
-            object_table(&printer(resource), &object, include(call)?, true, call.server.now())
+        Shape::Table => object_table(
+            &printer(resource),
+            &object,
+            include(call)?,
+            true,
+            call.server.now(),
+        ),
+        Shape::PartialList | Shape::Discovery => {
+            return Err(ApiError::not_acceptable(crate::negotiate::OFFERED));
         }
-        Shape::PartialList | Shape::Discovery => return Err(ApiError::not_acceptable(crate::negotiate::OFFERED)),
     };
     Ok(value(code, accept, &shaped))
 }
 
 /// A list.
-pub(crate) fn list(call: &Call, resource: &Resource, accept: Accept, listing: &Listing) -> Result<Response<Body>, ApiError> {
+pub(crate) fn list(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    listing: &Listing,
+) -> Result<Response<Body>, ApiError> {
     let meta = ListMeta {
         resource_version: listing.revision.to_string(),
         r#continue: listing.next.clone().unwrap_or_default(),
@@ -95,7 +128,9 @@ pub(crate) fn list(call: &Call, resource: &Resource, accept: Accept, listing: &L
     };
     let metadata = list_metadata(&meta);
     let shaped = match accept.shape {
-        Shape::Object if accept.encoding == Encoding::Json => return Ok(json_list(resource, &metadata, listing)),
+        Shape::Object if accept.encoding == Encoding::Json => {
+            return Ok(json_list(resource, &metadata, listing));
+        }
         Shape::Object => {
             let items: Vec<Value> = listing.items.iter().map(|i| list_item(resource, i)).collect();
             json!({"kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata, "items": items})

@@ -12,8 +12,16 @@ use crate::serve::{Call, respond};
 use crate::status::ApiError;
 
 /// The answer, if the resource is a review.
-pub(crate) fn answer(call: &Call, resource: &Resource, method: &Method, body: &[u8]) -> Result<Option<Response<Body>>, ApiError> {
-    if !matches!(resource.group.as_str(), "authentication.k8s.io" | "authorization.k8s.io") {
+pub(crate) fn answer(
+    call: &Call,
+    resource: &Resource,
+    method: &Method,
+    body: &[u8],
+) -> Result<Option<Response<Body>>, ApiError> {
+    if !matches!(
+        resource.group.as_str(),
+        "authentication.k8s.io" | "authorization.k8s.io"
+    ) {
         return Ok(None);
     }
     if method != Method::POST {
@@ -32,7 +40,9 @@ pub(crate) fn answer(call: &Call, resource: &Resource, method: &Method, body: &[
             if namespace.is_empty() {
                 return Err(ApiError::bad_request("no namespace on request"));
             }
-            review::self_subject_rules_review(&call.server.indexes.rbac.read().rules_for(&call.user, namespace))
+            review::self_subject_rules_review(
+                &call.server.indexes.rbac.read().rules_for(&call.user, namespace),
+            )
         }
         "TokenReview" => token(call, &object),
         _ => return Ok(None),

@@ -24,7 +24,9 @@ pub(crate) async fn dispatch(
     body: Bytes,
 ) -> Result<Response<Body>, ApiError> {
     let info = &call.info;
-    let Some(sub) = resource.subresource(&info.subresource) else { return Err(ApiError::no_resource()) };
+    let Some(sub) = resource.subresource(&info.subresource) else {
+        return Err(ApiError::no_resource());
+    };
     if !sub.verbs.iter().any(|v| v == info.verb) {
         return Err(ApiError::method_not_allowed());
     }
@@ -64,16 +66,31 @@ async fn scale_answer(
         let view = scale::view(resource, &resource.content(&stored.value));
         return Ok(respond::value(200, accept, &view));
     }
-    let options = write_options(call, if verb == "patch" { "PatchOptions" } else { "UpdateOptions" })?;
+    let options = write_options(
+        call,
+        if verb == "patch" {
+            "PatchOptions"
+        } else {
+            "UpdateOptions"
+        },
+    )?;
     let wanted = if verb == "update" {
         let value = decode::parse(body_format(&call.headers)?, body)?.value;
         Some(decode::normalize("autoscaling", "v1", "Scale", value)?.0)
     } else {
         None
     };
-    let scale_patch =
-        if verb == "patch" { Some(patch::Patch::read(resource, &media_type(&call.headers), body)?) } else { None };
-    let target = Target { resource, namespace: &info.namespace, name: &info.name, part: Part::Main };
+    let scale_patch = if verb == "patch" {
+        Some(patch::Patch::read(resource, &media_type(&call.headers), body)?)
+    } else {
+        None
+    };
+    let target = Target {
+        resource,
+        namespace: &info.namespace,
+        name: &info.name,
+        part: Part::Main,
+    };
     let saved = update(&call.server, &target, &options, |present| {
         let view = match (&wanted, &scale_patch) {
             (Some(wanted), _) => wanted.clone(),
@@ -95,11 +112,21 @@ async fn scale_answer(
 }
 
 /// A namespace's own finalizers, which only this subresource changes.
-async fn finalize(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) -> Result<Response<Body>, ApiError> {
+async fn finalize(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "UpdateOptions")?;
     let decoded = decode::parse(body_format(&call.headers)?, body)?;
     let (wanted, _) = decode::object(resource, decoded, options.validation)?;
-    let target = Target { resource, namespace: &call.info.namespace, name: &call.info.name, part: Part::Whole };
+    let target = Target {
+        resource,
+        namespace: &call.info.namespace,
+        name: &call.info.name,
+        part: Part::Whole,
+    };
     let saved = update(&call.server, &target, &options, |present| {
         let mut content = present.clone();
         if !meta::resource_version(&wanted).is_empty() {
@@ -119,7 +146,12 @@ async fn finalize(call: &Call, resource: &Resource, accept: Accept, body: &[u8])
     respond::saved(call, resource, 200, accept, saved)
 }
 
-async fn token(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) -> Result<Response<Body>, ApiError> {
+async fn token(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
     let info = &call.info;
     let stored = read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
     let value = decode::parse(body_format(&call.headers)?, body)?.value;
@@ -130,14 +162,21 @@ async fn token(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) ->
 }
 
 /// Eviction here is a delete: no disruption budget is counted (see the handbook's list of kinds).
-async fn evict(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) -> Result<Response<Body>, ApiError> {
+async fn evict(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "CreateOptions")?;
     let value = decode::parse(body_format(&call.headers)?, body)?.value;
     let (eviction, _) = decode::normalize("policy", "v1", "Eviction", value)?;
     let info = &call.info;
     let name = meta::name(&eviction);
     if !name.is_empty() && name != info.name {
-        return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Eviction object",
+        ));
     }
     let text = |value: &Value| value.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
     let wanted = &eviction["deleteOptions"];
@@ -147,25 +186,50 @@ async fn evict(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) ->
         propagation: None,
         grace_period: wanted["gracePeriodSeconds"].as_i64(),
     };
-    delete(&call.server, resource, &info.namespace, &info.name, &wanted, &options).await?;
-    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    delete(
+        &call.server,
+        resource,
+        &info.namespace,
+        &info.name,
+        &wanted,
+        &options,
+    )
+    .await?;
+    let status =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(respond::value(201, accept, &status))
 }
 
 /// Puts a Pod on a node.
-async fn bind(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) -> Result<Response<Body>, ApiError> {
+async fn bind(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "CreateOptions")?;
     let value = decode::parse(body_format(&call.headers)?, body)?.value;
     let node = value["target"]["name"].as_str().unwrap_or("").to_owned();
     let info = &call.info;
     let now = call.server.now_text();
-    let target = Target { resource, namespace: &info.namespace, name: &info.name, part: Part::Whole };
+    let target = Target {
+        resource,
+        namespace: &info.namespace,
+        name: &info.name,
+        part: Part::Whole,
+    };
     update(&call.server, &target, &options, |present| {
-        if present["spec"]["nodeName"].as_str().is_some_and(|n| !n.is_empty()) {
+        if present["spec"]["nodeName"]
+            .as_str()
+            .is_some_and(|n| !n.is_empty())
+        {
             return Err(ApiError::conflict(
                 resource.subject(),
                 &info.name,
-                format_args!("pod {} is already assigned to node {}", info.name, present["spec"]["nodeName"]),
+                format_args!(
+                    "pod {} is already assigned to node {}",
+                    info.name, present["spec"]["nodeName"]
+                ),
             ));
         }
         let mut content = present.clone();
@@ -175,6 +239,7 @@ async fn bind(call: &Call, resource: &Resource, accept: Accept, body: &[u8]) -> 
         Ok(content)
     })
     .await?;
-    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    let status =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(respond::value(201, accept, &status))
 }

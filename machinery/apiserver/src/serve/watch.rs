@@ -32,7 +32,11 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// Answers a watch.
-pub(crate) fn answer(call: &Call, resource: &Arc<Resource>, accept: Accept) -> Result<Response<Body>, ApiError> {
+pub(crate) fn answer(
+    call: &Call,
+    resource: &Arc<Resource>,
+    accept: Accept,
+) -> Result<Response<Body>, ApiError> {
     if accept.encoding != Encoding::Json || matches!(accept.shape, Shape::Discovery | Shape::PartialList) {
         return Err(ApiError::not_acceptable(crate::negotiate::OFFERED));
     }
@@ -82,9 +86,14 @@ pub(crate) fn answer(call: &Call, resource: &Arc<Resource>, accept: Accept) -> R
         deadline: Instant::now() + wants.timeout,
         next_bookmark: Instant::now() + BOOKMARK_EVERY,
     };
-    let body = Body::stream(stream::unfold(state, |mut state| async move { state.next().await.map(|chunk| (chunk, state)) }));
+    let body = Body::stream(stream::unfold(state, |mut state| async move {
+        state.next().await.map(|chunk| (chunk, state))
+    }));
     let mut response = Response::new(body);
-    response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(
+        http::header::CONTENT_TYPE,
+        http::HeaderValue::from_static("application/json"),
+    );
     Ok(response)
 }
 
@@ -100,7 +109,9 @@ struct Wants {
 
 impl Wants {
     fn parse(query: &crate::request::Query) -> Result<Self, ApiError> {
-        let send = query.has("sendInitialEvents").then(|| query.flag("sendInitialEvents"));
+        let send = query
+            .has("sendInitialEvents")
+            .then(|| query.flag("sendInitialEvents"));
         let matching = query.get("resourceVersionMatch");
         let mut errors = Vec::new();
         let forbid = |field: &str, why: &str| FieldError::forbidden(&FieldPath::from(field), why);
@@ -117,7 +128,14 @@ impl Wants {
             ));
         }
         if !errors.is_empty() {
-            return Err(ApiError::invalid(Subject { group: "meta.k8s.io", name: "ListOptions" }, "", &errors));
+            return Err(ApiError::invalid(
+                Subject {
+                    group: "meta.k8s.io",
+                    name: "ListOptions",
+                },
+                "",
+                &errors,
+            ));
         }
         let version = parse_version(query.get("resourceVersion"))?;
         let timeout = match query.get("timeoutSeconds").parse::<u64>() {
@@ -157,7 +175,11 @@ impl Stream {
                 return Some(chunk);
             }
             let watch = self.watch.as_mut()?;
-            let wake = if self.bookmarks { self.deadline.min(self.next_bookmark) } else { self.deadline };
+            let wake = if self.bookmarks {
+                self.deadline.min(self.next_bookmark)
+            } else {
+                self.deadline
+            };
             tokio::select! {
                 biased;
                 next = watch.next() => match next {
