@@ -31,9 +31,16 @@ fn schemas() -> Option<&'static Schemas> {
             let set = SchemaSet::from_components(&components).ok()?;
             let mut names = HashMap::new();
             for (name, schema) in components.as_object()? {
-                for gvk in schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten() {
+                for gvk in schema["x-kubernetes-group-version-kind"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                {
                     let text = |key: &str| gvk[key].as_str().unwrap_or("");
-                    names.insert(key(Gvk::new(text("group"), text("version"), text("kind"))), name.clone());
+                    names.insert(
+                        key(Gvk::new(text("group"), text("version"), text("kind"))),
+                        name.clone(),
+                    );
                 }
             }
             Some(Schemas { set, names })
@@ -58,7 +65,9 @@ mod tests {
     #[test]
     fn containers_are_merged_by_name() {
         let deployment = schema(Gvk::new("apps", "v1", "Deployment")).unwrap();
-        let pod = ["spec", "template", "spec"].iter().fold(deployment, |s, field| s.field(field).unwrap());
+        let pod = ["spec", "template", "spec"]
+            .iter()
+            .fold(deployment, |s, field| s.field(field).unwrap());
         assert_eq!(pod.field("containers").unwrap().patch_merge_key(), Some("name"));
         assert_eq!(pod.field("tolerations").unwrap().patch_merge_key(), None);
     }

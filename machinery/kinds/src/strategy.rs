@@ -100,7 +100,11 @@ pub fn prepare_create(gvk: Gvk<'_>, object: &mut Value) {
     let Some(fields) = object.as_object_mut() else {
         return;
     };
+    let cluster_wide = catalog().find(gvk).is_some_and(|entry| !entry.namespaced);
     make(fields, "metadata", |meta| {
+        if cluster_wide {
+            meta.remove("namespace");
+        }
         meta.remove("deletionTimestamp");
         meta.remove("deletionGracePeriodSeconds");
         match generation_rule(gvk) {
@@ -210,10 +214,6 @@ fn keep_metadata(new: &mut Value, old: &Value) {
             if !is_empty(&before[key]) {
                 copy(meta, before, key);
             }
-        }
-        if is_empty(&before["deletionTimestamp"]) {
-            // A client cannot delete by writing a time.
-            meta.remove("deletionTimestamp");
         }
         if !meta.contains_key("deletionGracePeriodSeconds") {
             copy(meta, before, "deletionGracePeriodSeconds");
@@ -372,6 +372,11 @@ fn stored_versions(fields: &mut Object) {
         .map(|version| version["name"].clone());
     let Some(storage) = storage else { return };
     make(fields, "status", |status| {
+        make(status, "acceptedNames", |names| {
+            for key in ["plural", "kind"] {
+                names.entry(key).or_insert_with(|| "".into());
+            }
+        });
         let stored = status.entry("storedVersions").or_insert_with(|| json!([]));
         if let Value::Array(stored) = stored
             && !stored.contains(&storage)

@@ -38,6 +38,7 @@ mod scheduling;
 mod selector;
 mod service;
 mod shown;
+mod status;
 #[cfg(test)]
 mod tests;
 mod volume;
@@ -50,9 +51,11 @@ pub fn object_meta_create(gvk: Gvk<'_>, namespaced: bool, object: &Value) -> Vec
     report.finish()
 }
 
-/// The change of the metadata of an object of any kind, custom kinds included.
-pub fn object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
+/// The change of the metadata of an object of a custom kind. Every error has two causes or three, as the server checks
+/// some things more than once.
+pub fn object_meta_update(namespaced: bool, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut report = Report::default();
+    meta::generic_update(namespaced, new, old, &mut report);
     meta::update(new, old, &mut report);
     report.finish()
 }
@@ -63,6 +66,12 @@ pub fn validate_create(gvk: Gvk<'_>, object: &Value) -> Vec<FieldError> {
         return Vec::new();
     };
     let mut report = Report::default();
+    if (gvk.group, gvk.kind) == ("", "Service") {
+        service::addresses(object, &mut report);
+        if report.len() > 0 {
+            return report.finish();
+        }
+    }
     // Pods check their own metadata, and events of the core group come last with theirs.
     match (gvk.group, gvk.kind) {
         ("", "Pod") => pod::create(object, &mut report),
@@ -95,6 +104,7 @@ fn create(gvk: Gvk<'_>, object: &Value, report: &mut Report) {
         ("networking.k8s.io", "Ingress") => networking::ingress(object, true, report),
         ("networking.k8s.io", "IngressClass") => networking::ingress_class(object, None, report),
         ("discovery.k8s.io", "EndpointSlice") => event::endpoint_slice(object, None, report),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => crd::definition_create(object, report),
         _ => whole(gvk, object, report),
     }
 }
@@ -137,18 +147,23 @@ fn whole(gvk: Gvk<'_>, object: &Value, report: &mut Report) {
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
             admission::policy_binding(object, report);
         }
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => crd::definition(object, report),
         _ => {}
     }
 }
 
-/// A change of an object of a built-in kind. For unknown kinds only the metadata is checked.
+/// A change of an object of a built-in kind. Unknown kinds pass.
 pub fn validate_update(gvk: Gvk<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut report = Report::default();
-    meta::update(new, old, &mut report);
     let Some(entry) = catalog().find(gvk) else {
-        return report.finish();
+        return Vec::new();
     };
+    let mut report = Report::default();
+    if (gvk.group, gvk.kind) == ("", "Service") {
+        service::addresses(new, &mut report);
+        if report.len() > 0 {
+            return report.finish();
+        }
+    }
+    meta::generic_update(entry.namespaced, new, old, &mut report);
     match (gvk.group, gvk.kind) {
         ("", "Pod") => pod::update(new, old, &mut report),
         ("", "Event") => event::event(new, true, &mut report),
@@ -225,12 +240,14 @@ fn update(gvk: Gvk<'_>, new: &Value, old: &Value, report: &mut Report) {
     }
 }
 
-/// A change through the status subresource: only the metadata is checked.
+/// A change of an object of a built-in kind through its status subresource. Unknown kinds pass.
 pub fn validate_status_update(gvk: Gvk<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
+    let Some(entry) = catalog().find(gvk) else {
+        return Vec::new();
+    };
     let mut report = Report::default();
-    meta::update(new, old, &mut report);
-    if catalog().find(gvk).is_some() {
-        meta::update_known(gvk, new, old, &mut report);
-    }
+    meta::generic_update(entry.namespaced, new, old, &mut report);
+    meta::update_known(gvk, new, old, &mut report);
+    status::status(gvk, new, &mut report);
     report.finish()
 }

@@ -77,7 +77,6 @@ pub(super) fn stateful_set(object: &mut Object) {
                     .and_then(|rolling| rolling.as_object_mut())
             {
                 set(rolling, "partition", 0);
-                set(rolling, "maxUnavailable", 1);
             }
         });
         set(spec, "persistentVolumeClaimRetentionPolicy", json!({}));

@@ -6,7 +6,16 @@ use crate::access::{Object, is_empty, make, set, with};
 
 /// autoscaling/v1.
 pub(super) fn autoscaler_v1(object: &mut Object) {
-    make(object, "spec", |spec| set(spec, "minReplicas", 1));
+    let metrics = object
+        .get("metadata")
+        .map(|meta| &meta["annotations"]["autoscaling.alpha.kubernetes.io/metrics"]);
+    let other_metrics = metrics.is_some_and(|metrics| !metrics.is_null());
+    make(object, "spec", |spec| {
+        set(spec, "minReplicas", 1);
+        if !other_metrics {
+            set(spec, "targetCPUUtilizationPercentage", 80);
+        }
+    });
     make(object, "status", |status| {
         set(status, "currentReplicas", 0);
         set(status, "desiredReplicas", 0);

@@ -15,6 +15,7 @@ pub(super) fn replication_controller(object: &mut Object) {
             pod::template(spec);
         }
     });
+    make(object, "status", |status| set(status, "replicas", 0));
     let labels = object
         .get("spec")
         .map(|spec| &spec["template"]["metadata"]["labels"])
@@ -55,10 +56,32 @@ pub(super) fn namespace(object: &mut Object) {
     make(object, "status", |status| set_text(status, "phase", "Active"));
 }
 
+/// What a node always tells of itself, even if it is nothing.
+const NODE_INFO: [&str; 10] = [
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+];
+
 /// A Node: what it has is what it can give, unless it says otherwise.
 pub(super) fn node(object: &mut Object) {
     make(object, "spec", |_| {});
     make(object, "status", |status| {
+        make(status, "daemonEndpoints", |ends| {
+            make(ends, "kubeletEndpoint", |end| set(end, "Port", 0))
+        });
+        make(status, "nodeInfo", |info| {
+            for key in NODE_INFO {
+                set(info, key, "");
+            }
+        });
         if let Some(capacity) = status.get("capacity").cloned() {
             set(status, "allocatable", capacity);
         }
@@ -105,6 +128,44 @@ fn fill_from(limit: &mut Object, target: &str, source: &str) {
             target.entry(name).or_insert(amount);
         }
     }
+}
+
+/// A ResourceQuota.
+pub(super) fn quota(object: &mut Object) {
+    make(object, "status", |_| {});
+}
+
+/// An Event of the core group: some fields are always there.
+pub(super) fn event(object: &mut Object) {
+    make(object, "involvedObject", |_| {});
+    make(object, "source", |_| {});
+    set(object, "reportingComponent", "");
+    set(object, "reportingInstance", "");
+}
+
+/// An Event of events.k8s.io.
+pub(super) fn new_event(object: &mut Object) {
+    make(object, "deprecatedSource", |_| {});
+    make(object, "regarding", |_| {});
+}
+
+/// A PodDisruptionBudget.
+pub(super) fn budget(object: &mut Object) {
+    make(object, "status", |status| {
+        for key in [
+            "currentHealthy",
+            "desiredHealthy",
+            "disruptionsAllowed",
+            "expectedPods",
+        ] {
+            set(status, key, 0);
+        }
+    });
+}
+
+/// A Lease.
+pub(super) fn lease(object: &mut Object) {
+    make(object, "spec", |_| {});
 }
 
 /// A TokenRequest: an hour.

@@ -4,6 +4,12 @@ use serde_json::json;
 
 use crate::access::{Object, each, is_empty, make, set, with};
 
+/// An Ingress.
+pub(super) fn ingress(object: &mut Object) {
+    make(object, "spec", |_| {});
+    make(object, "status", |status| make(status, "loadBalancer", |_| {}));
+}
+
 /// A NetworkPolicy: it is about ingress, and about egress if it has such rules.
 pub(super) fn network_policy(object: &mut Object) {
     make(object, "spec", |spec| {

@@ -31,12 +31,7 @@ pub(super) fn pod_template(object: &mut Object) {
 pub(super) fn template(owner: &mut Object) {
     make(owner, "template", |template| {
         set(template, "metadata", empty());
-        make(template, "spec", |spec| {
-            pod_spec(spec);
-            if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
-                host_ports(spec);
-            }
-        });
+        make(template, "spec", pod_spec);
     });
 }
 

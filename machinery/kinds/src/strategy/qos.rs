@@ -12,7 +12,11 @@ pub(super) fn initial_status(fields: &mut Object) {
     let spec = fields.get("spec").cloned().unwrap_or_default();
     let mut status = json!({"phase": "Pending", "qosClass": class(&spec)});
     if !items(&spec["schedulingGates"]).is_empty() {
+        let now = fields
+            .get("metadata")
+            .map(|meta| meta["creationTimestamp"].clone());
         status["conditions"] = json!([{
+            "lastTransitionTime": now,
             "type": "PodScheduled",
             "status": "False",
             "reason": "SchedulingGated",

@@ -74,8 +74,7 @@ fn webhook(hook: &Value, path: &FieldPath, report: &mut Report) {
         (true, false) => {
             if !text(&client["url"]).starts_with("https://") {
                 let scheme = text(&client["url"]).split("://").next().unwrap_or_default();
-                let detail =
-                    format!("'https' is the only allowed URL scheme; desired format: https://host[/path]");
+                let detail = "'https' is the only allowed URL scheme; desired format: https://host[/path]";
                 report.invalid(&at.child("url"), &scheme.into(), detail);
             }
         }
@@ -137,6 +136,11 @@ fn rule_with_operations(rule: &Value, path: &FieldPath, report: &mut Report) {
             report.invalid(&path.child(key), &rule[key], detail);
         }
     }
+    for (index, version) in items(&rule["apiVersions"]).iter().enumerate() {
+        if text(version).is_empty() {
+            report.required(&path.child("apiVersions").index(index), "");
+        }
+    }
     if items(&rule["resources"]).is_empty() {
         report.required(&path.child("resources"), "");
     }
@@ -193,7 +197,7 @@ pub(super) fn policy(object: &Value, report: &mut Report) {
                 "must not contain line breaks",
             );
         }
-        let reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+        let reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
         report.optional_choice(&path.child("reason"), &validation["reason"], &reasons);
     }
 }

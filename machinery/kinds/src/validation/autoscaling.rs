@@ -39,6 +39,12 @@ pub(super) fn autoscaler(object: &Value, report: &mut Report) {
     for (index, metric) in items(&spec["metrics"]).iter().enumerate() {
         metric_spec(metric, &path.child("metrics").index(index), report);
     }
+    let from_zero = |metric: &Value| matches!(text(&metric["type"]), "Object" | "External");
+    if min == Some(0) && !items(&spec["metrics"]).iter().any(from_zero) {
+        let detail =
+            "must specify at least one Object or External metric to support scaling to zero replicas";
+        report.forbidden(&path.child("metrics"), detail);
+    }
     for key in ["scaleUp", "scaleDown"] {
         let rules = &spec["behavior"][key];
         if !rules.is_null() {
@@ -116,13 +122,47 @@ fn source(kind: &str, source: &Value, path: &FieldPath, report: &mut Report) {
         let detail = "must be either Utilization, Value, or AverageValue";
         report.invalid(&at.child("type"), &value, detail);
     }
-    let utilization = &target["averageUtilization"];
+    let (utilization, average, value) = (
+        &target["averageUtilization"],
+        &target["averageValue"],
+        &target["value"],
+    );
     if utilization.as_i64().is_some_and(|percent| percent < 1) {
         report.invalid(
             &at.child("averageUtilization"),
             utilization,
             "must be greater than 0",
         );
+    }
+    let at_average = at.child("averageValue");
+    match (kind, !value.is_null(), !average.is_null(), !utilization.is_null()) {
+        ("resource" | "containerResource", _, false, false) => {
+            let detail = "must set either a target raw value or a target utilization";
+            report.required(&at.child("averageUtilization"), detail);
+        }
+        ("resource" | "containerResource", _, true, true) => {
+            report.forbidden(
+                &at_average,
+                "may not set both a target raw value and a target utilization",
+            );
+        }
+        ("pods", _, false, _) => report.required(&at_average, "must specify a positive target averageValue"),
+        ("object", false, false, _) => {
+            report.required(&at_average, "must set either a target value or averageValue")
+        }
+        ("external", false, false, _) => {
+            report.required(
+                &at_average,
+                "must set either a target value for metric or a per-pod target",
+            );
+        }
+        ("external", true, true, _) => {
+            report.forbidden(
+                &at.child("value"),
+                "may not set both a target value for metric and a per-pod target",
+            );
+        }
+        _ => {}
     }
 }
 

@@ -105,7 +105,7 @@ fn job_spec(spec: &Value, path: &FieldPath, report: &mut Report) {
         if spec["completions"].is_null() {
             report.required(&path.child("completions"), "when completion mode is Indexed");
         }
-    } else {
+    } else if matches!(text(&spec["completionMode"]), "" | "NonIndexed") {
         for key in ["backoffLimitPerIndex", "maxFailedIndexes"] {
             if !spec[key].is_null() {
                 report.invalid(&path.child(key), &spec[key], "requires indexed completion mode");

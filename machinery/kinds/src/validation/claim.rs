@@ -231,7 +231,7 @@ pub(super) fn volume_update(new: &Value, old: &Value, report: &mut Report) {
         );
     }
     report.immutable(
-        &path.child("volumeMode"),
+        &FieldPath::new("volumeMode"),
         &new["spec"]["volumeMode"],
         &old["spec"]["volumeMode"],
     );

@@ -114,27 +114,26 @@ fn docker(data: &Value, key: &str, path: &FieldPath, report: &mut Report) {
         report.required(&path, "");
         return;
     };
-    let redacted: Value = "<secret contents redacted>".into();
-    match STANDARD
-        .decode(encoded)
-        .ok()
-        .map(|bytes| serde_json::from_slice::<Value>(&bytes))
-    {
-        Some(Ok(Value::Object(_) | Value::Null)) => {}
-        Some(Ok(_)) => report.invalid(
-            &path,
-            &redacted,
-            "json: cannot unmarshal value into Go value of type map[string]interface {}",
-        ),
-        Some(Err(error)) if error.is_eof() => {
-            report.invalid(&path, &redacted, "unexpected end of JSON input")
+    let Ok(bytes) = STANDARD.decode(encoded) else {
+        return;
+    };
+    let problem = match serde_json::from_slice::<Value>(&bytes) {
+        Ok(Value::Object(_) | Value::Null) => return,
+        Ok(_) => "json: cannot unmarshal value into Go value of type map[string]interface {}".to_owned(),
+        Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
+        Err(_) => {
+            let start = bytes
+                .iter()
+                .find(|byte| !byte.is_ascii_whitespace())
+                .copied()
+                .unwrap_or(b' ');
+            format!(
+                "invalid character '{}' looking for beginning of value",
+                char::from(start)
+            )
         }
-        Some(Err(_)) | None => report.invalid(
-            &path,
-            &redacted,
-            "invalid character looking for beginning of value",
-        ),
-    }
+    };
+    report.invalid(&path, &"<secret contents redacted>".into(), problem);
 }
 
 /// A Secret that changes.

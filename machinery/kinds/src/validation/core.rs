@@ -22,7 +22,7 @@ pub(super) fn quota(object: &Value, old: Option<&Value>, report: &mut Report) {
     let spec = &object["spec"];
     for (resource, value) in entries(&spec["hard"]) {
         let at = path.child("hard").key(resource);
-        resources::name(resource, &at, report);
+        resources::quota_name(resource, &at, report);
         resources::quantity(resource, value, &at, report);
     }
     for scope in items(&spec["scopes"]) {
@@ -65,33 +65,43 @@ pub(super) fn limit_range(object: &Value, report: &mut Report) {
                 resources::quantity(resource, value, &at, report);
             }
         }
-        let order = [
-            ("min", "max", "max"),
-            ("min", "defaultRequest", "default request"),
-            ("min", "default", "default"),
-        ];
-        for (low, high, name) in order {
-            bounded(limit, (low, "min"), (high, name), &path, report);
+        for (low, high, blamed) in ORDER {
+            bounded(limit, low, high, blamed, &path, report);
         }
-        bounded(
-            limit,
-            ("defaultRequest", "default request"),
-            ("max", "max"),
-            &path,
-            report,
-        );
-        bounded(
-            limit,
-            ("defaultRequest", "default request"),
-            ("default", "default limit"),
-            &path,
-            report,
-        );
-        bounded(limit, ("default", "default"), ("max", "max"), &path, report);
     }
 }
 
-fn bounded(limit: &Value, low: (&str, &str), high: (&str, &str), path: &FieldPath, report: &mut Report) {
+/// What is not above what, in the server's words, and at which field it says so (with whose value).
+type Named = (&'static str, &'static str);
+const ORDER: [(Named, Named, (&str, &str)); 6] = [
+    (("min", "min"), ("max", "max"), ("min", "min")),
+    (
+        ("min", "min"),
+        ("defaultRequest", "default request"),
+        ("defaultRequest", "defaultRequest"),
+    ),
+    (
+        ("defaultRequest", "default request"),
+        ("max", "max"),
+        ("defaultRequest", "defaultRequest"),
+    ),
+    (
+        ("defaultRequest", "default request"),
+        ("default", "default limit"),
+        ("defaultRequest", "defaultRequest"),
+    ),
+    (("min", "min"), ("default", "default"), ("default", "min")),
+    (("default", "default"), ("max", "max"), ("default", "max")),
+];
+
+fn bounded(
+    limit: &Value,
+    low: Named,
+    high: Named,
+    blamed: (&str, &str),
+    path: &FieldPath,
+    report: &mut Report,
+) {
     for (resource, value) in entries(&limit[low.0]) {
         let bound = &limit[high.0][resource];
         if bound.is_null() || super::amount::compare(text(value), text(bound)) != std::cmp::Ordering::Greater
@@ -105,7 +115,11 @@ fn bounded(limit: &Value, low: (&str, &str), high: (&str, &str), path: &FieldPat
             high.1,
             text(bound)
         );
-        report.invalid(&path.child(low.0).key(resource), value, detail);
+        report.invalid(
+            &path.child(blamed.0).key(resource),
+            &limit[blamed.1][resource],
+            detail,
+        );
     }
 }
 
@@ -119,7 +133,9 @@ pub(super) fn endpoints(object: &Value, report: &mut Report) {
         for key in ["addresses", "notReadyAddresses"] {
             for (index, address) in items(&subset[key]).iter().enumerate() {
                 let at = path.child(key).index(index).child("ip");
-                report.messages(&at, text(&address["ip"]), rules::ip(text(&address["ip"])));
+                let ip = text(&address["ip"]);
+                report.messages(&at, ip, rules::ip(ip));
+                report.messages(&at, ip, rules::endpoint_ip(ip));
             }
         }
         let ports = items(&subset["ports"]);
@@ -142,7 +158,8 @@ pub(super) fn endpoints(object: &Value, report: &mut Report) {
 
 /// A Node.
 pub(super) fn node(object: &Value, report: &mut Report) {
-    let path = FieldPath::new("spec").child("taints");
+    // The server says `metadata` here.
+    let path = FieldPath::new("metadata").child("taints");
     let mut seen = std::collections::BTreeSet::new();
     for (index, taint) in items(&object["spec"]["taints"]).iter().enumerate() {
         let path = path.index(index);
@@ -155,7 +172,13 @@ pub(super) fn node(object: &Value, report: &mut Report) {
         let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
         report.choice(&path.child("effect"), &taint["effect"], &effects);
         if !seen.insert((text(&taint["key"]), text(&taint["effect"]))) {
-            report.duplicate(&path, taint);
+            let shown = format!(
+                "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":null}}: taints must be unique by key and effect pair",
+                Value::from(text(&taint["key"])),
+                Value::from(value),
+                Value::from(text(&taint["effect"]))
+            );
+            report.duplicate_shown(&path, &shown);
         }
     }
 }

@@ -5,10 +5,9 @@ use serde_json::Value;
 
 use super::report::Report;
 use super::rules;
-use crate::access::{items, text};
-
+use crate::access::{is_empty, items, same, text};
 /// A CustomResourceDefinition.
-pub(super) fn definition(object: &Value, report: &mut Report) {
+fn definition(object: &Value, report: &mut Report) {
     let path = FieldPath::new("spec");
     let spec = &object["spec"];
     let group = text(&spec["group"]);
@@ -59,24 +58,17 @@ fn versions(spec: &Value, path: &FieldPath, report: &mut Report) {
     for (index, version) in all.iter().enumerate() {
         let name = text(&version["name"]);
         unique &= names.insert(name);
-        let messages = rules::dns_1035_label(name);
-        if !messages.is_empty() {
-            report.invalid(&path.index(index).child("name"), &name.into(), messages.join(","));
-        }
-        columns(
-            version,
-            &path.index(index).child("additionalPrinterColumns"),
-            report,
-        );
-        scale(
-            &version["subresources"]["scale"],
-            &path.index(index).child("subresources").child("scale"),
-            report,
-        );
+        version_name(name, &path.index(index).child("name"), report);
     }
-    // The server shows all versions here; their internal form is not worth repeating.
+    // The server shows the versions in its internal form, without what they have in common.
+    let shown: Vec<String> = all.iter().map(version_shown).collect();
+    let shown = if all.is_empty() {
+        "null".to_owned()
+    } else {
+        format!("[{}]", shown.join(","))
+    };
     if !unique {
-        report.invalid(path, &spec["versions"], "must contain unique version names");
+        report.invalid_shown(path, &shown, "must contain unique version names");
     }
     if all
         .iter()
@@ -84,45 +76,117 @@ fn versions(spec: &Value, path: &FieldPath, report: &mut Report) {
         .count()
         != 1
     {
-        report.invalid(
+        report.invalid_shown(
             path,
-            &spec["versions"],
+            &shown,
             "must have exactly one version marked as storage version",
         );
     }
-}
-
-fn columns(version: &Value, path: &FieldPath, report: &mut Report) {
-    for (index, column) in items(&version["additionalPrinterColumns"]).iter().enumerate() {
-        let path = path.index(index);
-        for key in ["name", "type", "jsonPath"] {
-            if text(&column[key]).is_empty() {
-                report.required(&path.child(key), "");
+    if let Some(first) = all.first() {
+        version_name(
+            text(&first["name"]),
+            &FieldPath::new("spec").child("version"),
+            report,
+        );
+    }
+    for (key, check) in PARTS {
+        // What all versions have in common the server holds, and blames, once for all.
+        if all.iter().all(|version| same(&version[key], &all[0][key])) {
+            if let Some(first) = all.first() {
+                check(&first[key], &FieldPath::new("spec").child(key), report);
             }
+            continue;
         }
-        if !text(&column["type"]).is_empty() {
-            let kinds = ["boolean", "date", "integer", "number", "string"];
-            report.optional_choice(&path.child("type"), &column["type"], &kinds);
+        for (index, version) in all.iter().enumerate() {
+            check(&version[key], &path.index(index).child(key), report);
         }
     }
 }
 
-fn scale(scale: &Value, path: &FieldPath, report: &mut Report) {
+type Check = fn(&Value, &FieldPath, &mut Report);
+const PARTS: [(&str, Check); 2] = [
+    ("subresources", subresources),
+    ("additionalPrinterColumns", columns),
+];
+
+fn version_name(name: &str, path: &FieldPath, report: &mut Report) {
+    let messages = rules::dns_1035_label(name);
+    if !messages.is_empty() {
+        report.invalid(path, &name.into(), messages.join(","));
+    }
+}
+
+fn version_shown(version: &Value) -> String {
+    let flag = |key: &str| version[key] == Value::Bool(true);
+    format!(
+        "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{},\"Schema\":null,\
+         \"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",
+        Value::from(text(&version["name"])),
+        flag("served"),
+        flag("storage"),
+        flag("deprecated"),
+        version["deprecationWarning"]
+    )
+}
+
+fn columns(list: &Value, path: &FieldPath, report: &mut Report) {
+    const KINDS: &str = "must be one of boolean,date,integer,number,string";
+    for (index, column) in items(list).iter().enumerate() {
+        let path = path.index(index);
+        if text(&column["name"]).is_empty() {
+            report.required(&path.child("name"), "");
+        }
+        match text(&column["type"]) {
+            "" => report.required(&path.child("type"), KINDS),
+            "boolean" | "date" | "integer" | "number" | "string" => {}
+            other => report.invalid(&path.child("type"), &other.into(), KINDS),
+        }
+        match text(&column["jsonPath"]) {
+            "" => report.required(&path.child("JSONPath"), ""),
+            value => {
+                simple_path(value, &path.child("JSONPath"), report);
+            }
+        }
+    }
+}
+
+/// Whether a path begins with a dot.
+fn simple_path(value: &str, path: &FieldPath, report: &mut Report) -> bool {
+    let good = value.starts_with('.');
+    if !good {
+        report.invalid(path, &value.into(), "must be a simple json path starting with .");
+    }
+    good
+}
+
+fn subresources(subresources: &Value, path: &FieldPath, report: &mut Report) {
+    let scale = &subresources["scale"];
     if scale.is_null() {
         return;
     }
+    let path = path.child("scale");
     for (key, root) in [("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")] {
         let value = text(&scale[key]);
+        let at = path.child(key);
         if value.is_empty() {
-            report.required(&path.child(key), "");
-        } else if !value.starts_with(root) {
+            report.required(&at, "");
+        } else if simple_path(value, &at, report) && !value.starts_with(root) {
             let under = root.trim_end_matches('.');
-            report.invalid(
-                &path.child(key),
-                &value.into(),
-                format!("should be a json path under {under}"),
-            );
+            report.invalid(&at, &value.into(), format!("should be a json path under {under}"));
         }
+    }
+    let value = text(&scale["labelSelectorPath"]);
+    let at = path.child("labelSelectorPath");
+    if !value.is_empty()
+        && simple_path(value, &at, report)
+        && !value.starts_with(".spec.")
+        && !value.starts_with(".status.")
+    {
+        report.invalid(
+            &at,
+            &value.into(),
+            "should be a json path under either .spec or .status",
+        );
     }
 }
 
@@ -165,6 +229,15 @@ fn list(names: &Value, key: &str, path: &FieldPath, report: &mut Report) {
         if !messages.is_empty() {
             report.invalid(&path.child(key).index(index), name, messages.join(","));
         }
+    }
+}
+
+/// A CustomResourceDefinition that is created.
+pub(super) fn definition_create(object: &Value, report: &mut Report) {
+    definition(object, report);
+    if is_empty(&object["status"]["storedVersions"]) {
+        let at = FieldPath::new("status").child("storedVersions");
+        report.invalid(&at, &Value::Null, "must have at least one stored version");
     }
 }
 

@@ -222,6 +222,7 @@ fn slice_endpoints(object: &Value, report: &mut Report) {
                 if value.contains(':') != (family == "IPv6") && matches!(family, "IPv4" | "IPv6") {
                     report.invalid(&at, address, format!("must be an {family} address"));
                 }
+                report.messages(&at.index(index), value, rules::endpoint_ip(value));
             } else {
                 report.messages(&at.index(index), value, messages);
             }

@@ -15,16 +15,33 @@ const ANNOTATIONS_MAX: usize = 256 * 1024;
 
 /// The metadata of an object that is created, or that is checked in full on update.
 pub(super) fn create(gvk: Gvk<'_>, namespaced: bool, object: &Value, report: &mut Report) {
+    whole(
+        namespaced,
+        object,
+        |name, prefix| names::check(gvk, object, name, prefix),
+        report,
+    );
+    if knows_finalizers(gvk) {
+        known_finalizers(&object["metadata"], &FieldPath::new("metadata"), report);
+    }
+}
+
+/// What the server checks of every changed object, whatever its kind; a name need only fit into a path.
+pub(super) fn generic_update(namespaced: bool, new: &Value, old: &Value, report: &mut Report) {
+    whole(namespaced, new, rules::path_segment, report);
+    update(new, old, report);
+}
+
+fn whole(namespaced: bool, object: &Value, check: impl Fn(&str, bool) -> Vec<String>, report: &mut Report) {
     let path = FieldPath::new("metadata");
     let meta = &object["metadata"];
     let generate = text(&meta["generateName"]);
     if !generate.is_empty() {
-        let messages = names::check(gvk, object, generate, true);
-        report.messages(&path.child("generateName"), generate, messages);
+        report.messages(&path.child("generateName"), generate, check(generate, true));
     }
     match text(&meta["name"]) {
         "" => report.required(&path.child("name"), "name or generateName is required"),
-        name => report.messages(&path.child("name"), name, names::check(gvk, object, name, false)),
+        name => report.messages(&path.child("name"), name, check(name, false)),
     }
     match (namespaced, text(&meta["namespace"])) {
         (true, "") => report.required(&path.child("namespace"), ""),
@@ -36,9 +53,6 @@ pub(super) fn create(gvk: Gvk<'_>, namespaced: bool, object: &Value, report: &mu
     }
     report.nonnegative(&path.child("generation"), &meta["generation"]);
     common(meta, &path, report);
-    if knows_finalizers(gvk) {
-        known_finalizers(meta, &path, report);
-    }
 }
 
 /// The built-in kinds take short finalizer names only if these are the server's own.

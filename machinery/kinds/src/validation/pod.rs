@@ -128,12 +128,11 @@ fn spec(spec: &Value, claims: &[&str], path: &FieldPath, report: &mut Report) {
         &spec["preemptionPolicy"],
         &policies,
     );
-    if !spec["os"].is_null() {
-        report.choice(
-            &path.child("os").child("name"),
-            &spec["os"]["name"],
-            &["linux", "windows"],
-        );
+    match text(&spec["os"]["name"]) {
+        _ if spec["os"].is_null() => {}
+        "" => report.required(&path.child("os").child("name"), ""),
+        "linux" | "windows" => {}
+        other => report.not_supported(&path.child("os"), &other.into(), &["linux", "windows"]),
     }
 }
 

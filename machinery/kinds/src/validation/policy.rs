@@ -109,12 +109,6 @@ pub(super) fn lease(object: &Value, report: &mut Report) {
         );
     }
     report.nonnegative(&path.child("leaseTransitions"), &spec["leaseTransitions"]);
-    if !text(&spec["preferredHolder"]).is_empty() && text(&spec["strategy"]).is_empty() {
-        report.forbidden(
-            &path.child("preferredHolder"),
-            "may only be specified if `strategy` is defined",
-        );
-    }
 }
 
 /// A StorageClass.

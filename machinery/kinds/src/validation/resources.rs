@@ -44,7 +44,7 @@ const COUNTED: [&str; 9] = [
 ];
 
 /// Whether the name is one of the server's own.
-pub(super) fn native(name: &str) -> bool {
+fn native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
@@ -59,7 +59,7 @@ fn overcommit(name: &str) -> bool {
 }
 
 /// A name of a resource anywhere.
-pub(super) fn name(name: &str, path: &FieldPath, report: &mut Report) {
+fn name(name: &str, path: &FieldPath, report: &mut Report) {
     let messages = rules::qualified_name(name);
     if !messages.is_empty() {
         report.messages(path, name, messages);
@@ -69,6 +69,15 @@ pub(super) fn name(name: &str, path: &FieldPath, report: &mut Report) {
             &name.into(),
             "must be a standard resource type or fully qualified",
         );
+    }
+}
+
+/// A name of a resource that a quota can limit.
+pub(super) fn quota_name(value: &str, path: &FieldPath, report: &mut Report) {
+    name(value, path, report);
+    let known = STANDARD.contains(&value) && value != "storage";
+    if !value.contains('/') && !known && !value.contains("hugepages-") {
+        report.invalid(path, &value.into(), "must be a standard resource for quota");
     }
 }
 

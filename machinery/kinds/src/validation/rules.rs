@@ -32,14 +32,25 @@ pub(super) fn wildcard_subdomain(text: &str) -> Vec<String> {
     messages
 }
 
+/// The rules of labels say bytes where all others say characters; both count bytes.
+fn in_bytes(message: String) -> String {
+    match message.strip_suffix(" characters") {
+        Some(start) => format!("{start} bytes"),
+        None => message,
+    }
+}
+
 /// A label key: a name, after an optional domain and slash.
 pub(super) fn qualified_name(text: &str) -> Vec<String> {
-    names::qualified_name(text)
+    let messages = names::qualified_name(text).into_iter();
+    messages
+        .map(|message| in_bytes(message.replacen("a qualified name must", "a valid label key must", 1)))
+        .collect()
 }
 
 /// The value of a label.
 pub(super) fn label_value(text: &str) -> Vec<String> {
-    names::label_value(text)
+    names::label_value(text).into_iter().map(in_bytes).collect()
 }
 
 /// A segment of a URL path, as the names of roles must be.
@@ -107,7 +118,32 @@ pub(super) fn ip(text: &str) -> Vec<String> {
     }
 }
 
-/// An IP prefix such as `10.0.0.0/8`, as address and length.
+/// An address that an endpoint may have.
+pub(super) fn endpoint_ip(text: &str) -> Vec<String> {
+    let Ok(address) = text.parse::<std::net::IpAddr>() else {
+        return vec!["must be a valid IP address".to_owned()];
+    };
+    let mut messages = Vec::new();
+    if address.is_unspecified() {
+        messages.push(format!("may not be unspecified ({text})"));
+    }
+    if address.is_loopback() {
+        messages.push("may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned());
+    }
+    let (link_local, multicast) = match address {
+        std::net::IpAddr::V4(v4) => (v4.is_link_local(), v4.octets()[..3] == [224, 0, 0]),
+        std::net::IpAddr::V6(v6) => (v6.is_unicast_link_local(), v6.segments()[0] == 0xff02),
+    };
+    if link_local {
+        messages.push("may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned());
+    }
+    if multicast {
+        messages.push("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned());
+    }
+    messages
+}
+
+/// An IP prefix such as`10.0.0.0/8`, as address and length.
 pub(super) fn parse_cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
     let (address, length) = text.split_once('/')?;
     let address: std::net::IpAddr = address.parse().ok()?;

@@ -226,8 +226,9 @@ fn pod_term(term: &Value, path: &FieldPath, report: &mut Report) {
     for (index, namespace) in items(&term["namespaces"]).iter().enumerate() {
         report.dns_label(&path.child("namespaces").index(index), namespace);
     }
-    match text(&term["topologyKey"]) {
-        "" => report.required(&path.child("topologyKey"), "can not be empty"),
-        key => report.qualified_name(&path.child("topologyKey"), key),
+    let key = text(&term["topologyKey"]);
+    if key.is_empty() {
+        report.required(&path.child("topologyKey"), "can not be empty");
     }
+    report.qualified_name(&path.child("topologyKey"), key);
 }

@@ -14,6 +14,14 @@ fn headless(spec: &Value) -> bool {
     matches!(items(&spec["clusterIPs"]), [one] if text(one) == "None")
 }
 
+/// What the server checks before anything else, because it allocates addresses first.
+pub(super) fn addresses(object: &Value, report: &mut Report) {
+    let spec = &object["spec"];
+    if text(&spec["type"]) != "ExternalName" {
+        cluster_ips(spec, &FieldPath::new("spec"), report);
+    }
+}
+
 /// A Service; `old` is there when it changes.
 pub(super) fn service(object: &Value, old: Option<&Value>, report: &mut Report) {
     let path = FieldPath::new("spec");
@@ -46,9 +54,6 @@ pub(super) fn service(object: &Value, old: Option<&Value>, report: &mut Report) 
     }
     report.labels(&path.child("selector"), &spec["selector"]);
     affinity(spec, &path, report);
-    if kind != "ExternalName" {
-        cluster_ips(spec, &path, report);
-    }
     for (index, address) in items(&spec["externalIPs"]).iter().enumerate() {
         report.messages(
             &path.child("externalIPs").index(index),

@@ -292,11 +292,6 @@ fn projected(source: &Value, path: &FieldPath, report: &mut Report) {
                 _ => {}
             }
         }
-        if count == 0 {
-            let detail = "at least one of `secret`, `configMap`, `downwardAPI`, `serviceAccountToken`, \
-                          `clusterTrustBundle` or `podCertificate` is required";
-            report.required(&path, detail);
-        }
     }
 }
 

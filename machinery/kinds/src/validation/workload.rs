@@ -4,7 +4,7 @@ use machinery_value::field::FieldPath;
 use serde_json::Value;
 
 use super::report::{IMMUTABLE, Report};
-use super::{claim, counts, pod, selector, shown};
+use super::{claim, counts, meta, pod, selector, shown};
 use crate::access::{is_empty, items, same, text};
 
 /// A selector that must be there and must not be empty.
@@ -33,10 +33,8 @@ fn fixed_selector(new: &Value, old: &Value, report: &mut Report) {
     }
 }
 
-fn labels_match(spec: &Value, empty_matches_nothing: bool, path: &FieldPath, report: &mut Report) {
-    if !empty_matches_nothing && !spec["selector"].is_null() && selector::matches_all(&spec["selector"]) {
-        return;
-    }
+/// The selector, if it selects at all, selects the template.
+fn labels_match(spec: &Value, path: &FieldPath, report: &mut Report) {
     let labels = &spec["template"]["metadata"]["labels"];
     if selector::matches(&spec["selector"], labels) == Some(false) {
         let detail = "`selector` does not match template `labels`";
@@ -66,9 +64,7 @@ fn replica_template(spec: &Value, path: &FieldPath, report: &mut Report) {
         return;
     }
     let path = path.child("template");
-    if !spec["selector"].is_null() {
-        labels_match(spec, false, &path, report);
-    }
+    labels_match(spec, &path, report);
     pod::template(&spec["template"], &[], &path, report);
     lasting(spec, "ReplicaSet", &path, report);
 }
@@ -204,9 +200,7 @@ fn stateful_template(spec: &Value, claims: &[Value], path: &FieldPath, report: &
         report.invalid_shown(&path.child("selector"), &shown::selector(&spec["selector"]), "");
     } else {
         let at = path.child("template");
-        if !spec["selector"].is_null() {
-            labels_match(spec, false, &at, report);
-        }
+        labels_match(spec, &at, report);
         let names: Vec<&str> = claims
             .iter()
             .map(|claim| text(&claim["metadata"]["name"]))
@@ -218,7 +212,13 @@ fn stateful_template(spec: &Value, claims: &[Value], path: &FieldPath, report: &
             pod.remove("subdomain");
         }
         pod::template(&template, &names, &at, report);
+        // Once more, by the kind itself.
         report.labels(&at.child("labels"), &template["metadata"]["labels"]);
+        meta::annotations(
+            &template["metadata"]["annotations"],
+            &at.child("annotations"),
+            report,
+        );
     }
     lasting(spec, "StatefulSet", &path.child("template"), report);
 }
@@ -229,7 +229,12 @@ fn stateful_strategy(strategy: &Value, path: &FieldPath, report: &mut Report) {
     match text(&strategy["type"]) {
         "" => report.required(path, ""),
         "OnDelete" if rolling.is_null() => {}
-        "OnDelete" => report.invalid(&at, rolling, "only allowed for updateStrategy 'RollingUpdate'"),
+        "OnDelete" => {
+            let (partition, most) = (&rolling["partition"], &rolling["maxUnavailable"]);
+            let partition = partition.as_i64().unwrap_or_default();
+            let shown = format!("{{\"Partition\":{partition},\"MaxUnavailable\":{most}}}");
+            report.invalid_shown(&at, &shown, "only allowed for updateStrategy 'RollingUpdate'");
+        }
         "RollingUpdate" => {
             report.nonnegative(&at.child("partition"), &rolling["partition"]);
             let unavailable = &rolling["maxUnavailable"];
@@ -282,7 +287,7 @@ pub(super) fn daemon_set(object: &Value, report: &mut Report) {
     let spec = &object["spec"];
     let template = path.child("template");
     selector::check(&spec["selector"], &path.child("selector"), report);
-    labels_match(spec, false, &template, report);
+    labels_match(spec, &template, report);
     if !spec["selector"].is_null() && selector::matches_all(&spec["selector"]) {
         let shown = shown::selector(&spec["selector"]);
         report.invalid_shown(
