@@ -101,14 +101,16 @@ pub(crate) fn sort(value: &mut Value, pointer: &str) {
     });
 }
 
-/// Restricts a list to the entries that a step compares.
-pub(crate) fn restrict(value: &mut Value, keep: &Keep) {
-    if let Some(Value::Array(items)) = value.pointer_mut(&keep.list) {
-        items.retain(|item| {
-            let name = item.pointer(&keep.by).and_then(Value::as_str).unwrap_or_default();
-            keep.values.iter().any(|value| value == name)
-        });
-    }
+/// Restricts a list to the entries that a step compares, and tells whether any is left.
+pub(crate) fn restrict(value: &mut Value, keep: &Keep) -> bool {
+    let Some(Value::Array(items)) = value.pointer_mut(&keep.list) else {
+        return false;
+    };
+    items.retain(|item| {
+        let name = item.pointer(&keep.by).and_then(Value::as_str).unwrap_or_default();
+        keep.values.iter().any(|value| value == name)
+    });
+    !items.is_empty()
 }
 
 fn unescape(part: &str) -> String {
@@ -139,13 +141,26 @@ fn each_parent(value: &mut Value, parts: &[String], act: &mut dyn FnMut(&mut Val
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = if self.path.is_empty() { "(the whole body)" } else { &self.path };
+        let path = if self.path.is_empty() {
+            "(the whole body)"
+        } else {
+            &self.path
+        };
         let [left, right] = [&self.left, &self.right].map(|side| match side {
             None => "(absent)".to_owned(),
             Some(value) => value.to_string(),
         });
-        let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).count();
-        write!(f, "{path}: {} | {}", shortened(&left, same), shortened(&right, same))
+        let same = left
+            .chars()
+            .zip(right.chars())
+            .take_while(|(a, b)| a == b)
+            .count();
+        write!(
+            f,
+            "{path}: {} | {}",
+            shortened(&left, same),
+            shortened(&right, same)
+        )
     }
 }
 
@@ -156,7 +171,11 @@ fn shortened(text: &str, same: usize) -> String {
     let skipped = if same > BEFORE { same - BEFORE } else { 0 };
     let shown: String = text.chars().skip(skipped).take(WIDEST).collect();
     let before = if skipped > 0 { "…" } else { "" };
-    let after = if text.chars().count() > skipped + WIDEST { "…" } else { "" };
+    let after = if text.chars().count() > skipped + WIDEST {
+        "…"
+    } else {
+        ""
+    };
     format!("{before}{shown}{after}")
 }
 

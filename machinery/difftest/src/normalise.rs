@@ -13,7 +13,7 @@
 //! | `metadata.continue` | `<continue>` | holds a resource version, and is opaque |
 //! | cells of ages in tables | `<age>` | they are times |
 //! | `description` of table columns | left out | prose that nothing acts on |
-//! | `clusterIP`, `clusterIPs`, `nodePort`, `healthCheckNodePort` | `<ip>`, `<port>` | allocated at random |
+//! | `clusterIP`, `clusterIPs`, `nodePort`, `healthCheckNodePort`, and their cells in tables | `<ip>`, `<port>` | allocated at random |
 //! | the object that an error about a patch quotes | `<object>` | has all of the above in it, in the server's own spelling |
 //! | `serverAddress` | `<address>` | each server has its own |
 //! | signed tokens (JWT) | `<token>` | each server has its own key |
@@ -198,8 +198,13 @@ impl Normaliser {
                         column["name"].as_str(),
                         Some("Age" | "Last Seen" | "First Seen" | "Duration")
                     );
-                if shows_age && cell.as_str().is_some_and(is_age) {
+                let Some(text) = cell.as_str() else { continue };
+                if shows_age && is_age(text) {
                     *cell = "<age>".into();
+                } else if column["name"] == "Cluster-IP" {
+                    *cell = by_key(text, "clusterIP").unwrap_or(text).into();
+                } else if column["name"] == "Port(s)" {
+                    *cell = without_node_ports(text).into();
                 }
             }
         }
@@ -290,6 +295,15 @@ fn by_shape(text: &str) -> Option<&'static str> {
     } else {
         "<time>"
     })
+}
+
+/// `80:31234/TCP,81/UDP` without the port that was given out.
+fn without_node_ports(cell: &str) -> String {
+    let port = |port: &str| match (port.split_once(':'), port.split_once('/')) {
+        (Some((own, _)), Some((_, protocol))) => format!("{own}:<port>/{protocol}"),
+        _ => port.to_owned(),
+    };
+    cell.split(',').map(port).collect::<Vec<_>>().join(",")
 }
 
 /// `5s`, `3m20s`, `2d`, `-1s`: what tables print for a time.

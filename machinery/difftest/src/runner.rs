@@ -1,20 +1,25 @@
 //! Runs scripts on two servers in lockstep.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::client::{Answer, Call, Client, Target, TargetError};
 use crate::compare::{self, Difference};
 use crate::normalise::Normaliser;
 use crate::report::{Failure, Report};
-use crate::script::{Body, Script, Step};
+use crate::script::{Body, Keep, Script, Step};
 use crate::template::{Names, expand};
 
 /// How long a step with `until`, or one that is told to try again, keeps asking.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Most of a run is waiting for watches to end, so some scripts run side by side.
+const AT_ONCE: usize = 4;
 const PAUSE: Duration = Duration::from_millis(100);
 /// What `managedFields` then say, too.
 const USER_AGENT: &str = "difftest/1.0";
@@ -41,23 +46,43 @@ pub async fn run(
     scripts: &[Script],
     options: &Options,
 ) -> Result<Report, TargetError> {
-    let clients = (Client::new(left)?, Client::new(right)?);
+    let clients = Arc::new((Client::new(left)?, Client::new(right)?));
+    let names = (left.name.clone(), right.name.clone());
+    let mut running = JoinSet::new();
+    let mut done = BTreeMap::new();
+    for (index, script) in scripts.iter().cloned().enumerate() {
+        if running.len() >= AT_ONCE {
+            done.extend(running.join_next().await.and_then(Result::ok));
+        }
+        let (clients, names, options) = (Arc::clone(&clients), names.clone(), options.clone());
+        running.spawn(async move {
+            let namespace = format!("dt-{}-{index}", options.run);
+            let mut sides = (
+                Side::new(&clients.0, &script, &namespace),
+                Side::new(&clients.1, &script, &namespace),
+            );
+            let mut report = Report {
+                names,
+                ..Report::default()
+            };
+            run_script(&script, &mut sides, &options, &mut report).await;
+            tokio::join!(
+                sides.0.clean_up(&script, &namespace),
+                sides.1.clean_up(&script, &namespace)
+            );
+            (index, report)
+        });
+    }
+    while let Some(finished) = running.join_next().await {
+        done.extend(finished.ok());
+    }
     let mut report = Report {
-        names: (left.name.clone(), right.name.clone()),
+        names,
         ..Report::default()
     };
-    for (index, script) in scripts.iter().enumerate() {
-        let namespace = format!("dt-{}-{index}", options.run);
-        let mut sides = (
-            Side::new(&clients.0, script, &namespace),
-            Side::new(&clients.1, script, &namespace),
-        );
-        run_script(script, &mut sides, options, &mut report).await;
-        tokio::join!(
-            sides.0.clean_up(script, &namespace),
-            sides.1.clean_up(script, &namespace)
-        );
-    }
+    done.into_values().for_each(|part| report.merge(part));
+    // A script whose task ended badly must not look like one that passed.
+    report.not_run += scripts.len() - report.scripts;
     Ok(report)
 }
 
@@ -202,7 +227,20 @@ impl<'a> Side<'a> {
             }
         }
         if let Some(keep) = &step.keep {
-            compare::restrict(&mut body, keep);
+            let values = keep
+                .values
+                .iter()
+                .map(|value| expand(value, &self.names))
+                .collect::<Result<_, _>>()?;
+            if !compare::restrict(
+                &mut body,
+                &Keep {
+                    values,
+                    ..keep.clone()
+                },
+            ) {
+                trouble.push(format!("nothing at {} to keep", keep.list));
+            }
         }
         step.ignore
             .keys()
@@ -297,7 +335,7 @@ impl<'a> Side<'a> {
         }
         let anonymous = step.user.as_deref() == Some("anonymous");
         if let Some(user) = step.user.as_deref().filter(|_| !anonymous) {
-            headers.insert("impersonate-user".to_owned(), user.to_owned());
+            headers.insert("impersonate-user".to_owned(), expand(user, &self.names)?);
         }
         for (name, value) in &step.headers {
             headers.insert(name.to_ascii_lowercase(), expand(value, &self.names)?);
@@ -314,13 +352,15 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Leaves the server as it was, as far as it lets us: what lives in the namespace goes with it where something collects it.
+    /// Leaves the server as it was, as far as it lets us: what lives in the namespace goes with it where something collects
+    /// it. Services go first, because the addresses they hold are few.
     async fn clean_up(&self, script: &Script, namespace: &str) {
         let paths = script
             .cleanup
             .iter()
             .filter_map(|path| expand(path, &self.names).ok());
-        for path in paths.chain([format!("/api/v1/namespaces/{namespace}")]) {
+        let own = format!("/api/v1/namespaces/{namespace}");
+        for path in paths.chain([format!("{own}/services"), own]) {
             let call = plain("DELETE", &path, &json!({"propagationPolicy": "Background"}));
             // Nothing depends on it: the next script has a namespace of its own.
             self.client.send(&call).await.ok();

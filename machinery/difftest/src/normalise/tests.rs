@@ -99,7 +99,10 @@ fn made_up_names_are_followed() {
     assert_eq!(later["message"], "configmaps \"g-<random>\" not found");
     let long = "a".repeat(70);
     let made = json!({"metadata": {"name": format!("{}x2x4x", &long[..58]), "generateName": long}});
-    assert_eq!(normaliser.value(made)["metadata"]["name"], format!("{}<random>", &long[..58]));
+    assert_eq!(
+        normaliser.value(made)["metadata"]["name"],
+        format!("{}<random>", &long[..58])
+    );
     let wrong = json!({"metadata": {"name": "h-123456", "generateName": "h-"}});
     assert_eq!(
         normaliser.value(wrong.clone()),
@@ -135,6 +138,21 @@ fn tables_and_watches() {
         out[0]["object"]["columnDefinitions"][0],
         json!({"name": "Name", "type": "string"})
     );
+}
+
+#[test]
+fn addresses_in_tables() {
+    let columns = json!([{"name": "Cluster-IP", "type": "string"}, {"name": "Port(s)", "type": "string"}]);
+    for (from, to) in [
+        (
+            json!(["10.0.0.7", "80:31234/TCP,81/UDP"]),
+            json!(["<ip>", "80:<port>/TCP,81/UDP"]),
+        ),
+        (json!(["None", "<none>"]), json!(["None", "<none>"])),
+    ] {
+        let table = json!({"kind": "Table", "columnDefinitions": columns, "rows": [{"cells": from}]});
+        assert_eq!(Normaliser::new(false).value(table)["rows"][0]["cells"], to);
+    }
 }
 
 #[test]
