@@ -168,7 +168,7 @@ impl fmt::Display for Difference {
 fn shortened(text: &str, same: usize) -> String {
     const BEFORE: usize = 60;
     const WIDEST: usize = 400;
-    let skipped = if same > BEFORE { same - BEFORE } else { 0 };
+    let skipped = same.saturating_sub(BEFORE);
     let shown: String = text.chars().skip(skipped).take(WIDEST).collect();
     let before = if skipped > 0 { "…" } else { "" };
     let after = if text.chars().count() > skipped + WIDEST {

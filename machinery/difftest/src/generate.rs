@@ -1,8 +1,250 @@
-//! Scripts made from a seed.
+//! Scripts made from a seed: random operations on random ConfigMaps, Deployments, Services and custom resources.
+//!
+//! The same seed makes the same scripts, and the n-th script of a seed does not depend on how many are made, so that a
+//! failure is repeated with the seed and the script's name alone.
 
-use crate::script::{Script, ScriptError};
+mod objects;
+mod patches;
+mod random;
 
-/// The `count` scripts of a seed.
-pub fn scripts(_seed: u64, _count: usize) -> Result<Vec<Script>, ScriptError> {
-    Ok(Vec::new())
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::script::{Body, Script, ScriptError, Step};
+use objects::Kind;
+use random::Random;
+
+const WIDGETS: &str = include_str!("../fixtures/widgets.yaml");
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// The first `count` scripts of a seed.
+pub fn scripts(seed: u64, count: usize) -> Result<Vec<Script>, ScriptError> {
+    (0..count).map(|index| script(seed, index)).collect()
+}
+
+fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
+    let kind = Kind::ALL[index % Kind::ALL.len()];
+    let mut random = Random::new(seed, index as u64);
+    let mut script = if kind == Kind::Widget {
+        Script::parse("fixtures/widgets.yaml", WIDGETS)?
+    } else {
+        Script::default()
+    };
+    script.name = format!("seed-{seed}-{index}");
+    script.about = format!("Random operations on {kind:?}s.");
+    script.names.insert("objects".to_owned(), kind.path().to_owned());
+    // Captures may find nothing; these are what they then stand for.
+    script.names.insert("rv".to_owned(), "1".to_owned());
+    script.names.insert("uid".to_owned(), "none".to_owned());
+    script.steps.push(Step {
+        capture: [("start", "/metadata/resourceVersion")].map(owned).into(),
+        ..get("")
+    });
+    for name in &NAMES[..2] {
+        script.steps.push(create(kind, name, &mut random));
+    }
+    for _ in 0..12 + random.below(6) {
+        script.steps.push(operation(kind, &mut random));
+    }
+    script.steps.push(get(""));
+    script.steps.push(Step {
+        accept: Some("table".to_owned()),
+        ..get("")
+    });
+    script
+        .steps
+        .push(get("?watch=1&timeoutSeconds=1&resourceVersion=<start>"));
+    Ok(script)
+}
+
+fn operation(kind: Kind, random: &mut Random) -> Step {
+    let name = random.pick(&NAMES);
+    match random.below(20) {
+        0 | 1 => create(kind, name, random),
+        2..=4 => update(kind, name, random),
+        5..=11 => patch(kind, name, random),
+        12 => status(kind, name, random),
+        13 => scale(kind, name, random),
+        14 => delete(name, random),
+        15 => Step {
+            query: [("labelSelector", "app=a")].map(owned).into(),
+            ..request(if random.one_in(2) { "DELETE" } else { "GET" }, "")
+        },
+        16 => list(random),
+        _ => Step {
+            try_capture: [("rv", "/metadata/resourceVersion"), ("uid", "/metadata/uid")]
+                .map(owned)
+                .into(),
+            ..get(&format!("/{name}"))
+        },
+    }
+}
+
+fn create(kind: Kind, name: &str, random: &mut Random) -> Step {
+    let object = kind.object(name, random);
+    Step {
+        body: Some(Body::Json(object)),
+        query: write_options(random),
+        ..request("POST", "")
+    }
+}
+
+fn update(kind: Kind, name: &str, random: &mut Random) -> Step {
+    let mut object = kind.object(name, random);
+    match random.below(4) {
+        0 => {}
+        1 => object["metadata"]["uid"] = json!("<uid>"),
+        _ => object["metadata"]["resourceVersion"] = json!("<rv>"),
+    }
+    Step {
+        body: Some(Body::Json(object)),
+        query: write_options(random),
+        try_capture: [("rv", "/metadata/resourceVersion")].map(owned).into(),
+        ..request("PUT", &format!("/{name}"))
+    }
+}
+
+fn patch(kind: Kind, name: &str, random: &mut Random) -> Step {
+    let (patch, mut body) = patches::patch(kind, random);
+    if body.is_object() && random.one_in(6) {
+        body["metadata"]["resourceVersion"] = json!("<rv>");
+    }
+    Step {
+        patch: Some(patch),
+        body: Some(Body::Json(body)),
+        query: write_options(random),
+        ..request("PATCH", &format!("/{name}"))
+    }
+}
+
+fn status(kind: Kind, name: &str, random: &mut Random) -> Step {
+    let status = match kind {
+        Kind::Deployment => json!({"replicas": random.below(3), "observedGeneration": 1}),
+        Kind::Service => {
+            json!({"conditions": [{"type": "A", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"}]})
+        }
+        _ => {
+            json!({"replicas": random.below(3), "selector": "a=b", "conditions": [{"type": "Ready", "status": "True"}]})
+        }
+    };
+    Step {
+        patch: Some(crate::PatchType::Merge),
+        body: Some(Body::Json(
+            json!({"status": status, "spec": {"replicas": 9}, "metadata": {"labels": {"by": "status"}}}),
+        )),
+        ..request("PATCH", &format!("/{name}/status"))
+    }
+}
+
+fn scale(kind: Kind, name: &str, random: &mut Random) -> Step {
+    let path = format!("/{name}/scale");
+    if !matches!(kind, Kind::Deployment | Kind::Widget) || random.one_in(3) {
+        return get(&path);
+    }
+    let body: Value = json!({"spec": {"replicas": random.below(6)}});
+    Step {
+        patch: Some(crate::PatchType::Merge),
+        body: Some(Body::Json(body)),
+        ..request("PATCH", &path)
+    }
+}
+
+fn delete(name: &str, random: &mut Random) -> Step {
+    let options = match random.below(5) {
+        0 => json!({"propagationPolicy": "Foreground"}),
+        1 => json!({"preconditions": {"uid": "<uid>"}}),
+        2 => json!({"preconditions": {"resourceVersion": "<rv>"}}),
+        3 => json!({"dryRun": ["All"]}),
+        _ => json!({"propagationPolicy": "Background"}),
+    };
+    Step {
+        body: Some(Body::Json(options)),
+        ..request("DELETE", &format!("/{name}"))
+    }
+}
+
+fn list(random: &mut Random) -> Step {
+    let query = [
+        ("labelSelector", "app in (a, b),tier"),
+        ("labelSelector", "!app"),
+        ("fieldSelector", "metadata.name=a"),
+        ("fieldSelector", "metadata.name!=a"),
+        ("limit", "1"),
+    ];
+    let accept = random.pick(&["application/json", "table", "metadatalist"]);
+    Step {
+        query: [owned(random.pick(&query))].into(),
+        accept: Some(accept.to_owned()),
+        ..get("")
+    }
+}
+
+fn write_options(random: &mut Random) -> BTreeMap<String, String> {
+    let options: &[(&str, &str)] = match random.below(10) {
+        0 => &[("dryRun", "All")],
+        1 | 2 => &[("fieldValidation", "Strict")],
+        3 => &[("fieldValidation", "Ignore")],
+        _ => &[],
+    };
+    options.iter().copied().map(owned).collect()
+}
+
+fn get(path: &str) -> Step {
+    request("GET", path)
+}
+
+fn request(method: &str, path: &str) -> Step {
+    Step {
+        request: format!("{method} <objects>{path}"),
+        ..Step::default()
+    }
+}
+
+fn owned((key, value): (&str, &str)) -> (String, String) {
+    (key.to_owned(), value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(scripts: &[Script]) -> Vec<String> {
+        scripts
+            .iter()
+            .map(|script| serde_json::to_string(script).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_seed_says_it_all() {
+        let ten = text(&scripts(7, 10).unwrap());
+        assert_eq!(
+            ten[..4],
+            text(&scripts(7, 4).unwrap()),
+            "a script does not depend on how many follow"
+        );
+        assert_ne!(ten, text(&scripts(8, 10).unwrap()));
+    }
+
+    #[test]
+    fn scripts_are_varied_enough() {
+        let scripts = scripts(1, 8).unwrap();
+        let steps: usize = scripts.iter().map(|script| script.steps.len()).sum();
+        assert!(steps >= 100, "{steps} exchanges");
+        let all = text(&scripts).concat();
+        for word in [
+            "\"POST <objects>",
+            "PUT <objects>",
+            "\"patch\":\"json\"",
+            "\"merge\"",
+            "\"strategic\"",
+            "DELETE <objects>",
+            "/status",
+            "/scale",
+            "dryRun",
+        ] {
+            assert!(all.contains(word), "{word}");
+        }
+    }
 }

@@ -157,16 +157,23 @@ pub struct ScriptError {
 }
 
 impl Script {
+    /// Reads a script that includes nothing from its text; `file` is for the error.
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Script, ScriptError> {
+        // A key called `y` is a key, not a truth.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        serde_saphyr::from_str_with_options(text, options).map_err(|e| error(Path::new(file), e))
+    }
+
     /// Reads one script; `fixtures` is where its includes are.
     pub fn load(file: &Path, fixtures: &Path) -> Result<Script, ScriptError> {
         let name = file
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned())
             .unwrap_or_default();
-        let mut script = Script { name, ..parse(file)? };
+        let mut script = Script { name, ..read(file)? };
         let own = std::mem::take(&mut script.steps);
         for include in script.include.clone() {
-            let fixture = parse(&fixtures.join(format!("{include}.yaml")))?;
+            let fixture = read(&fixtures.join(format!("{include}.yaml")))?;
             script.steps.extend(fixture.steps);
             script.cleanup.extend(fixture.cleanup);
             for (name, text) in fixture.names {
@@ -214,11 +221,9 @@ fn error(file: &Path, what: impl std::fmt::Display) -> ScriptError {
     }
 }
 
-fn parse(file: &Path) -> Result<Script, ScriptError> {
+fn read(file: &Path) -> Result<Script, ScriptError> {
     let text = std::fs::read_to_string(file).map_err(|e| error(file, e))?;
-    // A key called `y` is a key, not a truth.
-    let options = serde_saphyr::options! { strict_booleans: true };
-    serde_saphyr::from_str_with_options(&text, options).map_err(|e| error(file, e))
+    Script::parse(&file.display().to_string(), &text)
 }
 
 /// Every script of a directory, by name; fixtures are in `fixtures` beside it.

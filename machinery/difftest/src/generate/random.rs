@@ -1,0 +1,42 @@
+//! Numbers from a seed: the same on every machine and in every release.
+
+/// SplitMix64, which is small, fast and good enough to choose test cases.
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    /// The stream of one script: neither the number of scripts nor their order changes it.
+    pub(super) fn new(seed: u64, script: u64) -> Random {
+        let mut random = Random(seed ^ script.wrapping_mul(0xd134_2543_de82_ef95));
+        random.next();
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, which is small.
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    /// True once in `n` times.
+    pub(super) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of the choices.
+    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    /// Some of the choices, in order.
+    pub(super) fn some<T: Copy>(&mut self, choices: &[T]) -> Vec<T> {
+        choices.iter().copied().filter(|_| self.one_in(2)).collect()
+    }
+}
