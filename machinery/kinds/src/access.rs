@@ -52,6 +52,11 @@ pub(crate) fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
+/// The object at `key` of a value, to change. Never makes one, and never panics as indexing would.
+pub(crate) fn object_at<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Object> {
+    value.get_mut(key).and_then(Value::as_object_mut)
+}
+
 /// Works on the object at `key`, if there is one.
 pub(crate) fn with(object: &mut Object, key: &str, work: impl FnOnce(&mut Object)) {
     if let Some(Value::Object(child)) = object.get_mut(key) {

@@ -18,8 +18,6 @@ mod pod;
 mod rbac;
 mod service;
 mod storage;
-#[cfg(test)]
-mod tests;
 mod volume;
 
 /// Fills in the defaults of one object. Unknown kinds are left alone.

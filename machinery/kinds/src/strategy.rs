@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::access::{Object, is_empty, make, same, text};
+use crate::access::{Object, is_empty, make, object_at, same, text};
 use crate::catalog::catalog;
 use crate::{Gvk, defaults};
 
@@ -174,7 +174,7 @@ pub fn prepare_update(gvk: Gvk<'_>, new: &mut Value, old: &Value) {
     keep_metadata(new, old);
     let generation = old["metadata"]["generation"].as_i64();
     let raised = raises_generation(gvk, new, old);
-    if let Some(meta) = new["metadata"].as_object_mut() {
+    if let Some(meta) = object_at(new, "metadata") {
         match (generation, raised) {
             (now, true) => put(meta, "generation", (now.unwrap_or_default() + 1).into()),
             (Some(now), false) => put(meta, "generation", now.into()),

@@ -140,3 +140,24 @@ pub(super) fn pull_policy(image: &str) -> &'static str {
         "IfNotPresent"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::pull_policy;
+
+    #[test]
+    fn the_tag_decides_the_pull_policy() {
+        for (image, policy) in [
+            ("nginx", "Always"),
+            ("nginx:latest", "Always"),
+            ("nginx:1.2", "IfNotPresent"),
+            ("registry:5000/nginx", "Always"),
+            ("registry:5000/a/nginx:1.2", "IfNotPresent"),
+            ("nginx@sha256:abc", "IfNotPresent"),
+            ("nginx:latest@sha256:abc", "Always"),
+            ("", "IfNotPresent"),
+        ] {
+            assert_eq!(pull_policy(image), policy, "{image}");
+        }
+    }
+}

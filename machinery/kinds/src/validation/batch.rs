@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::report::{IMMUTABLE, Report};
 use super::{cron, pod, rules, selector, shown};
-use crate::access::{same, text};
+use crate::access::{object_at, same, text};
 
 /// A Job.
 pub(super) fn job(object: &Value, report: &mut Report) {
@@ -188,11 +188,11 @@ fn template_update(new: &Value, old: &Value, path: &FieldPath, report: &mut Repo
         if !movable {
             return template;
         }
-        if let Some(meta) = template["metadata"].as_object_mut() {
+        if let Some(meta) = object_at(&mut template, "metadata") {
             meta.remove("labels");
             meta.remove("annotations");
         }
-        if let Some(pod) = template["spec"].as_object_mut() {
+        if let Some(pod) = object_at(&mut template, "spec") {
             for key in ["nodeSelector", "tolerations", "schedulingGates"] {
                 pod.remove(key);
             }

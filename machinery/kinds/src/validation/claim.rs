@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::amount;
 use super::report::Report;
 use super::{resources, selector, volume};
-use crate::access::{is_empty, items, same, text};
+use crate::access::{is_empty, items, object_at, same, text};
 
 const MODES: [&str; 4] = [
     "ReadOnlyMany",
@@ -77,7 +77,11 @@ pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
     let unclassed = old["spec"]["storageClassName"].is_null();
     let fixed = |object: &Value| {
         let mut spec = object["spec"].clone();
-        if bound && let Some(requests) = spec["resources"]["requests"].as_object_mut() {
+        if bound
+            && let Some(requests) = spec
+                .get_mut("resources")
+                .and_then(|all| object_at(all, "requests"))
+        {
             requests.remove("storage");
         }
         if let Some(spec) = spec.as_object_mut() {

@@ -92,10 +92,10 @@ impl Report {
         self.errors.push(FieldError::too_long(path, max));
     }
 
-    /// A whole object that is too long; the server names it by an empty path.
+    /// A whole object that is too long; the server's empty path reads `[]`.
     pub(super) fn too_long_nowhere(&mut self, max: usize) {
         let mut error = FieldError::too_long(&FieldPath::root(), max);
-        error.field = String::new();
+        error.field = "[]".to_owned();
         self.errors.push(error);
     }
 

@@ -94,23 +94,17 @@ fn source(volume: &Value, path: &FieldPath, report: &mut Report) {
             "hostPath" => host_path(source, &path, report),
             "secret" => keys(source, "secretName", &path, report),
             "configMap" => keys(source, "name", &path, report),
-            "persistentVolumeClaim" => {
-                if text(&source["claimName"]).is_empty() {
-                    report.required(&path.child("claimName"), "");
-                }
+            "persistentVolumeClaim" if text(&source["claimName"]).is_empty() => {
+                report.required(&path.child("claimName"), "");
             }
             "nfs" => nfs(source, &path, report),
             "downwardAPI" => downward(source, true, &path, report),
             "projected" => projected(source, &path, report),
-            "csi" => {
-                if text(&source["driver"]).is_empty() {
-                    report.required(&path.child("driver"), "");
-                }
+            "csi" if text(&source["driver"]).is_empty() => {
+                report.required(&path.child("driver"), "");
             }
-            "ephemeral" => {
-                if source["volumeClaimTemplate"].is_null() {
-                    report.required(&path.child("volumeClaimTemplate"), "");
-                }
+            "ephemeral" if source["volumeClaimTemplate"].is_null() => {
+                report.required(&path.child("volumeClaimTemplate"), "");
             }
             "image" => {
                 let policies = ["Always", "IfNotPresent", "Never"];

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::report::{IMMUTABLE, Report};
 use super::{claim, counts, meta, pod, selector, shown};
-use crate::access::{is_empty, items, same, text};
+use crate::access::{is_empty, items, object_at, same, text};
 
 /// A selector that must be there and must not be empty.
 fn required_selector(spec: &Value, kind: &str, path: &FieldPath, report: &mut Report) {
@@ -206,7 +206,7 @@ fn stateful_template(spec: &Value, claims: &[Value], path: &FieldPath, report: &
             .map(|claim| text(&claim["metadata"]["name"]))
             .collect();
         let mut template = spec["template"].clone();
-        if let Some(pod) = template["spec"].as_object_mut() {
+        if let Some(pod) = object_at(&mut template, "spec") {
             // The controller sets these two itself.
             pod.remove("hostname");
             pod.remove("subdomain");
