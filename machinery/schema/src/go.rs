@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use machinery_value::encode;
 use machinery_value::field::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::{Number, Value};
 
@@ -99,7 +100,7 @@ pub(crate) fn show(value: &Value) -> String {
 
 /// Compact JSON with the characters escaped that HTML would read, as the server's encoder does.
 pub(crate) fn json(value: &Value) -> String {
-    let text = value.to_string();
+    let text = String::from_utf8_lossy(&encode::to_vec(value)).into_owned();
     if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return text;
     }

@@ -2,10 +2,11 @@
 //!
 //! Three things are asked of a schema: that it is structural ([`shape`]: every value has a type outside of
 //! `anyOf` and its like, metadata is left alone), that its defaults are values of it ([`defaults`]), and that it
-//! says nothing the server does not support ([`openapi`], rules included). The errors are the server's.
+//! says nothing the server does not support ([`openapi`], [`rules`]). The errors are the server's.
 
 mod defaults;
 mod openapi;
+mod rules;
 mod shape;
 
 use machinery_value::field::{FieldError, FieldPath};

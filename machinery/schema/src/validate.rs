@@ -53,7 +53,7 @@ pub fn check_values_at(
         silent: 0,
         failures: 0,
     };
-    checker.check(schema, value, Old::root(schema, old), &Path::ROOT);
+    checker.check(schema, value, &old.map_or(Old::None, Old::Root), &Path::ROOT);
 }
 
 /// The state of one validation.
@@ -68,7 +68,7 @@ pub(crate) struct Checker<'e> {
 impl Checker<'_> {
     /// Checks one value; returns how many checks were made, by which the server picks the branch of a connective
     /// that came closest.
-    fn check(&mut self, schema: SchemaRef<'_>, value: &Value, old: Old<'_>, path: &Path<'_>) -> u32 {
+    fn check(&mut self, schema: SchemaRef<'_>, value: &Value, old: &Old<'_>, path: &Path<'_>) -> u32 {
         let (failures, written) = (self.failures, self.errors.len());
         let matched = self.check_node(schema, value, old, path);
         if self.failures > failures
@@ -82,7 +82,7 @@ impl Checker<'_> {
         matched
     }
 
-    fn check_node(&mut self, schema: SchemaRef<'_>, value: &Value, old: Old<'_>, path: &Path<'_>) -> u32 {
+    fn check_node(&mut self, schema: SchemaRef<'_>, value: &Value, old: &Old<'_>, path: &Path<'_>) -> u32 {
         if value.is_null() {
             let matched = self.check_type(schema, value, path);
             self.check_enumeration(schema, value, path);
@@ -93,7 +93,7 @@ impl Checker<'_> {
         if !schema.node.types.is_empty() || schema.node.known_format.is_some() {
             matched += 1 + self.check_type(schema, value, path);
         }
-        matched += 2 + self.check_connectives(schema, value, old, path);
+        matched += 2 + self.check_connectives(schema, value, path);
         match value {
             Value::String(text) => {
                 matched += 1;
@@ -149,11 +149,7 @@ impl Checker<'_> {
         let sequence = matches!(found, JsonType::String | JsonType::Array);
         if let Some(format) = format {
             if !sequence {
-                self.type_error(
-                    path,
-                    &schema.format().unwrap_or(format.name()).to_owned(),
-                    found_format,
-                );
+                self.type_error(path, schema.format().unwrap_or(format.name()), found_format);
                 return 0;
             }
             // A format on what is no number lets lists pass, too.
@@ -170,7 +166,7 @@ impl Checker<'_> {
         if allowed.is_empty()
             || allowed
                 .iter()
-                .any(|allowed| !value.is_null() && same_value(allowed, value))
+                .any(|allowed| !value.is_null() && is_listed(allowed, value))
         {
             return;
         }
@@ -234,11 +230,11 @@ impl Checker<'_> {
         }
     }
 
-    fn check_items(&mut self, schema: SchemaRef<'_>, items: &[Value], old: Old<'_>, path: &Path<'_>) -> u32 {
+    fn check_items(&mut self, schema: SchemaRef<'_>, items: &[Value], old: &Old<'_>, path: &Path<'_>) -> u32 {
         let mut matched = 0;
         if let Some(of_items) = schema.items() {
             for (index, item) in items.iter().enumerate() {
-                let old = old.item(schema, of_items, item);
+                let old = &old.item(schema, item, index);
                 matched += self.check(of_items, item, old, &path.index(index));
             }
         }
@@ -266,7 +262,7 @@ impl Checker<'_> {
         &mut self,
         schema: SchemaRef<'_>,
         fields: &Map<String, Value>,
-        old: Old<'_>,
+        old: &Old<'_>,
         path: &Path<'_>,
     ) -> u32 {
         let mut matched = 0;
@@ -287,7 +283,7 @@ impl Checker<'_> {
             Additional::Schema(additional) => {
                 for (name, value) in fields {
                     if schema.property(name).is_none() {
-                        let old = old.field(additional, name, path);
+                        let old = &old.field(name, path);
                         matched += self.check(additional, value, old, &path.key(name));
                     }
                 }
@@ -304,12 +300,7 @@ impl Checker<'_> {
         }
         for (name, property) in schema.properties() {
             if let Some(value) = fields.get(name) {
-                matched += self.check(
-                    property,
-                    value,
-                    old.field(property, name, path),
-                    &path.field(name),
-                );
+                matched += self.check(property, value, &old.field(name, path), &path.field(name));
             }
         }
         for name in schema.required() {
@@ -368,6 +359,17 @@ impl Checker<'_> {
                 &format!("{text} in body {detail}"),
             )
         });
+    }
+}
+
+/// Whether a value of an enumeration allows a value. The server converts to the listed type, and cuts doubles.
+fn is_listed(allowed: &Value, value: &Value) -> bool {
+    match (allowed, value) {
+        (Value::Number(allowed), Value::Number(value)) => match (Num::of(allowed), Num::of(value)) {
+            (Num::Int(allowed), Num::Float(value)) => allowed == value as i64,
+            (allowed, value) => allowed.as_f64() == value.as_f64(),
+        },
+        (allowed, value) => allowed == value,
     }
 }
 

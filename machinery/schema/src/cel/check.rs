@@ -331,8 +331,9 @@ fn word(source: &str, token: &str) -> usize {
         .find(|(at, _)| {
             let before = source[..*at].chars().next_back();
             let after = source[at + token.len()..].chars().next();
-            !(token.starts_with(part) && before.is_some_and(part))
-                && !(token.ends_with(part) && after.is_some_and(part))
+            let starts_inside = token.starts_with(part) && before.is_some_and(part);
+            let ends_inside = token.ends_with(part) && after.is_some_and(part);
+            !starts_inside && !ends_inside
         })
         .map_or(0, |(at, _)| at)
 }

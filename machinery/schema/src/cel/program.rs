@@ -1,14 +1,24 @@
 //! Compiled expressions.
 
+use std::thread;
+
+use kube_cel::cel::Value as CelValue;
 use kube_cel::cel::common::ast::IdedExpr;
 use kube_cel::cel::parser::Parser;
-use kube_cel::cel::{ExecutionError, Value as CelValue};
 use serde_json::Value;
 
+use super::runtime::Evaluation;
 use super::{rewrite, runtime, values};
 
 /// The longest expression that is compiled; the longest in use have a few thousand characters.
-const MAX_LENGTH: usize = 32 * 1024;
+const MAX_LENGTH: usize = 16 * 1024;
+/// Deeper nesting is beyond the parser, which takes long to find out.
+const MAX_BRACKETS: usize = 80;
+/// Reserved while an expression is parsed; only what is used is ever backed by memory.
+const PARSER_STACK: usize = 512 << 20;
+/// Expressions that nest deeper run on a stack of their own: the engine takes many kilobytes for each level.
+const INLINE_DEPTH: usize = 24;
+const DEEP_STACK: usize = 64 << 20;
 
 /// A CEL expression, parsed once and evaluated often.
 #[derive(Debug)]
@@ -16,6 +26,7 @@ pub struct CelProgram {
     expression: IdedExpr,
     variables: Vec<Box<str>>,
     functions: Vec<rewrite::FunctionUse>,
+    depth: usize,
 }
 
 impl CelProgram {
@@ -24,14 +35,34 @@ impl CelProgram {
         if source.len() > MAX_LENGTH {
             return Err(format!("the expression is longer than {MAX_LENGTH} bytes"));
         }
-        let parsed = runtime::guarded(|| Parser::new().enable_optional_syntax(true).parse(source))
-            .map_err(|()| "the expression could not be parsed".to_owned())?;
-        let expression = parsed.map_err(|errors| errors.to_string())?;
-        let rewritten = rewrite::rewrite(expression)?;
+        if bracket_depth(source) > MAX_BRACKETS {
+            return Err(format!(
+                "the expression has more than {MAX_BRACKETS} brackets inside each other"
+            ));
+        }
+        // The parser recurses as deep as the expression goes, before anyone can look at the result. It does so on a
+        // stack of its own, which no expression of that length fills; what is too deep never leaves it.
+        let parsing = || {
+            let parser = Parser::new().enable_optional_syntax(true);
+            parser
+                .parse(source)
+                .map_err(|errors| errors.to_string())
+                .and_then(rewrite::rewrite)
+        };
+        let rewritten = thread::scope(|scope| {
+            let spawned = thread::Builder::new()
+                .stack_size(PARSER_STACK)
+                .spawn_scoped(scope, parsing);
+            spawned
+                .map_err(|error| error.to_string())?
+                .join()
+                .map_err(|_| "the expression could not be parsed")?
+        })?;
         Ok(Self {
             expression: rewritten.expression,
             variables: rewritten.variables,
             functions: rewritten.functions,
+            depth: rewritten.depth,
         })
     }
 
@@ -67,12 +98,11 @@ impl CelProgram {
     /// Evaluates the expression with these variables. Objects are seen as they are, without a schema.
     pub fn eval(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
         let size = variables.iter().map(|(_, value)| values::size(value)).sum();
-        let result = self.run(
-            size,
-            variables
-                .iter()
-                .map(|(name, value)| (*name, values::plain(value))),
-        );
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (*name, values::plain(value)))
+            .collect();
+        let result = self.run(size, variables).result;
         result
             .map_err(|error| runtime::describe(&error))
             .and_then(|value| values::to_json(&value))
@@ -91,11 +121,42 @@ impl CelProgram {
     }
 
     /// Evaluates with engine values; `size` is roughly the number of nodes in them.
-    pub(crate) fn run<'a>(
-        &self,
-        size: usize,
-        variables: impl Iterator<Item = (&'a str, CelValue)>,
-    ) -> Result<CelValue, ExecutionError> {
-        runtime::evaluate(&self.expression, size, variables)
+    pub(crate) fn run(&self, size: usize, variables: Vec<(&str, CelValue)>) -> Evaluation {
+        let evaluate = || runtime::evaluate(&self.expression, size, variables);
+        if self.depth <= INLINE_DEPTH {
+            return evaluate();
+        }
+        thread::scope(|scope| {
+            let spawned = thread::Builder::new()
+                .stack_size(DEEP_STACK)
+                .spawn_scoped(scope, evaluate);
+            spawned
+                .ok()
+                .and_then(|thread| thread.join().ok())
+                .unwrap_or_else(Evaluation::failed)
+        })
     }
+}
+
+/// How many brackets are open at once, at most. Those in strings do not count.
+fn bracket_depth(source: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut quote = None;
+    let mut bytes = source.bytes();
+    while let Some(b) = bytes.next() {
+        match (b, quote) {
+            (b'\\', Some(_)) => {
+                bytes.next();
+            }
+            (b'\'' | b'"', None) => quote = Some(b),
+            (b, Some(open)) if b == open => quote = None,
+            (b'(' | b'[' | b'{', None) => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            (b')' | b']' | b'}', None) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }

@@ -13,6 +13,8 @@ use kube_cel::cel::common::ast::{
 
 use super::runtime::TICK;
 
+/// The engine recurses as deep as the expression nests.
+const MAX_DEPTH: usize = 250;
 /// A chain of more loops and bindings than this could build values out of all proportion.
 const MAX_LOOPS: usize = 24;
 
@@ -49,6 +51,7 @@ pub(crate) struct Rewritten {
     pub(crate) expression: IdedExpr,
     pub(crate) variables: Vec<Box<str>>,
     pub(crate) functions: Vec<FunctionUse>,
+    pub(crate) depth: usize,
 }
 
 pub(crate) fn rewrite(mut expression: IdedExpr) -> Result<Rewritten, String> {
@@ -62,6 +65,7 @@ pub(crate) fn rewrite(mut expression: IdedExpr) -> Result<Rewritten, String> {
         expression,
         variables: rewriter.variables,
         functions: rewriter.functions,
+        depth: rewriter.deepest,
     })
 }
 
@@ -71,6 +75,8 @@ struct Rewriter {
     variables: Vec<Box<str>>,
     functions: Vec<FunctionUse>,
     loops: usize,
+    depth: usize,
+    deepest: usize,
     /// Nodes visited, and how many of them read a variable of the evaluation.
     nodes: i64,
     reads: i64,
@@ -79,7 +85,18 @@ struct Rewriter {
 impl Rewriter {
     fn visit(&mut self, expression: &mut IdedExpr) -> Result<(), String> {
         self.nodes += 1;
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        if self.depth > MAX_DEPTH {
+            return Err(format!("the expression nests more than {MAX_DEPTH} levels deep"));
+        }
         expand(expression)?;
+        let result = self.visit_expanded(expression);
+        self.depth -= 1;
+        result
+    }
+
+    fn visit_expanded(&mut self, expression: &mut IdedExpr) -> Result<(), String> {
         match &mut expression.expr {
             Expr::Unspecified => Err("the expression is incomplete".to_owned()),
             Expr::Struct(structure) => Err(format!(

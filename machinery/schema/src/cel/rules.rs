@@ -136,7 +136,7 @@ impl Run<'_> {
                 for (index, item) in items.iter().enumerate() {
                     let old = old
                         .and_then(Value::as_array)
-                        .and_then(|old| find_by_keys(schema, old, item));
+                        .and_then(|old| find_by_keys(schema, old, item, index));
                     let change = change.below(below, item, old);
                     self.visit(
                         below,
@@ -179,9 +179,9 @@ impl Run<'_> {
             if compiled.uses_old_self && old.is_none() && !optional {
                 continue;
             }
-            let result = compiled.rule.run(node.size, node.variables(optional));
-            self.budget -= runtime::spent() + 1;
-            let detail = match result {
+            let evaluation = compiled.rule.run(node.size, node.variables(optional));
+            self.budget -= evaluation.spent;
+            let detail = match evaluation.result {
                 Ok(CelValue::Bool(true)) => continue,
                 Ok(CelValue::Bool(false)) => self.message(rule, compiled, &node, optional),
                 Ok(_) => {
@@ -265,13 +265,14 @@ impl Run<'_> {
     }
 
     fn message(&mut self, rule: &Rule, compiled: &Compiled, node: &NodeValues, optional: bool) -> String {
-        if let Some(program) = &compiled.message
-            && let Ok(CelValue::String(text)) = program.run(node.size, node.variables(optional))
-        {
-            self.budget -= runtime::spent() + 1;
-            let text = text.trim();
-            if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
-                return text.to_owned();
+        if let Some(program) = &compiled.message {
+            let evaluation = program.run(node.size, node.variables(optional));
+            self.budget -= evaluation.spent;
+            if let Ok(CelValue::String(text)) = evaluation.result {
+                let text = text.trim();
+                if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
+                    return text.to_owned();
+                }
             }
         }
         match &rule.message {
@@ -289,7 +290,7 @@ struct NodeValues {
 }
 
 impl NodeValues {
-    fn variables(&self, optional: bool) -> impl Iterator<Item = (&'static str, CelValue)> + use<> {
+    fn variables(&self, optional: bool) -> Vec<(&'static str, CelValue)> {
         let old = if optional {
             Some(values::optional(self.old.clone()))
         } else {
@@ -298,6 +299,7 @@ impl NodeValues {
         [("self", self.new.clone())]
             .into_iter()
             .chain(old.map(|old| ("oldSelf", old)))
+            .collect()
     }
 }
 

@@ -99,17 +99,24 @@ fn range(count: i64) -> ResolveResult {
     Ok(Value::List(Arc::new((0..count.max(0)).map(Value::Int).collect())))
 }
 
-/// Runs the engine so that a defect in it fails the evaluation only.
-pub(crate) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, ()> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(drop)
+/// The outcome of an evaluation and what it took.
+pub(crate) struct Evaluation {
+    pub(crate) result: ResolveResult,
+    pub(crate) spent: i64,
+}
+
+impl Evaluation {
+    /// An evaluation that the engine gave up on.
+    pub(crate) fn failed() -> Self {
+        Self {
+            result: Err(ExecutionError::function_error("evaluation", "internal error")),
+            spent: CALL_BUDGET,
+        }
+    }
 }
 
 /// Evaluates an expression; `size` is roughly the number of nodes in the variables.
-pub(crate) fn evaluate<'a>(
-    expression: &IdedExpr,
-    size: usize,
-    variables: impl Iterator<Item = (&'a str, Value)>,
-) -> ResolveResult {
+pub(crate) fn evaluate(expression: &IdedExpr, size: usize, variables: Vec<(&str, Value)>) -> Evaluation {
     CONTEXT.with(|context| {
         let mut scope = context.new_inner_scope();
         for (name, value) in variables {
@@ -117,14 +124,15 @@ pub(crate) fn evaluate<'a>(
         }
         BUDGET.set(CALL_BUDGET);
         READ_COST.set(i64::try_from(size / 64).unwrap_or(i64::MAX));
-        guarded(|| Value::resolve(expression, &scope))
-            .unwrap_or_else(|()| Err(ExecutionError::function_error("evaluation", "internal error")))
+        // A defect in the engine must fail the evaluation and nothing else.
+        match catch_unwind(AssertUnwindSafe(|| Value::resolve(expression, &scope))) {
+            Ok(result) => Evaluation {
+                result,
+                spent: CALL_BUDGET - BUDGET.get() + 1,
+            },
+            Err(_) => Evaluation::failed(),
+        }
     })
-}
-
-/// What the evaluation before this one on the same thread has spent.
-pub(crate) fn spent() -> i64 {
-    CALL_BUDGET - BUDGET.get()
 }
 
 /// Whether `prefix.name` is one function, so that the prefix is no variable.
@@ -168,7 +176,7 @@ fn is_undeclared(name: &str, target: Option<Box<IdedExpr>>) -> bool {
         expr: Expr::Call(call),
     };
     matches!(
-        evaluate(&expression, 0, std::iter::empty()),
+        evaluate(&expression, 0, Vec::new()).result,
         Err(ExecutionError::UndeclaredReference(_))
     )
 }

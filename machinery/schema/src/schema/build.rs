@@ -228,11 +228,8 @@ fn read_plain(node: &mut Node, key: &str, value: &Value, path: &Path<'_>) -> Res
     match key {
         "type" => {
             let name = string(value, path)?;
-            node.types = match Types::named(name) {
-                Some(types) => types,
-                // Admission refuses other names; until then they restrict nothing.
-                None => Types::default(),
-            };
+            // Admission refuses other names; until then they restrict nothing.
+            node.types = Types::named(name).unwrap_or_default();
         }
         "nullable" => node.nullable = boolean(value, path)?,
         "required" => node.required = strings(value, path)?,

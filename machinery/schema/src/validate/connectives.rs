@@ -1,7 +1,8 @@
 //! `allOf`, `anyOf`, `oneOf` and `not`.
 //!
 //! A branch is first tried silently; only the branch whose errors are shown is walked again for its words. Of
-//! several failing branches the server shows the one in which the most checks were made.
+//! several failing branches the server shows the one in which the most checks were made. On update, nothing in a
+//! branch is tolerated for being old; the value around it may still be.
 
 use machinery_value::field::FieldErrorKind;
 use serde_json::Value;
@@ -12,13 +13,7 @@ use crate::path::Path;
 use crate::schema::{SchemaRef, SchemaSet};
 
 impl Checker<'_> {
-    pub(super) fn check_connectives(
-        &mut self,
-        schema: SchemaRef<'_>,
-        value: &Value,
-        old: Old<'_>,
-        path: &Path<'_>,
-    ) -> u32 {
+    pub(super) fn check_connectives(&mut self, schema: SchemaRef<'_>, value: &Value, path: &Path<'_>) -> u32 {
         let Some(logic) = schema.logic() else { return 0 };
         let set: &SchemaSet = schema.set;
         let mut matched = 0;
@@ -27,7 +22,7 @@ impl Checker<'_> {
             let mut closest: Option<(u32, SchemaRef<'_>)> = None;
             let mut valid = None;
             for branch in branches {
-                let (passed, count) = self.attempt(branch, value, old, path);
+                let (passed, count) = self.attempt(branch, value, path);
                 if passed {
                     valid = Some(count);
                     break;
@@ -40,7 +35,7 @@ impl Checker<'_> {
                 (Some(count), _) => matched += count,
                 (None, closest) => {
                     self.connective(path, "must validate at least one schema (anyOf)");
-                    matched += self.show(closest, value, old, path);
+                    matched += self.show(closest, value, path);
                 }
             }
         }
@@ -48,7 +43,7 @@ impl Checker<'_> {
             let mut closest: Option<(u32, SchemaRef<'_>)> = None;
             let (mut valid, mut first) = (0, None);
             for branch in logic.one_of.iter().map(|id| set.at(*id)) {
-                let (passed, count) = self.attempt(branch, value, old, path);
+                let (passed, count) = self.attempt(branch, value, path);
                 if passed {
                     valid += 1;
                     closest = None;
@@ -68,14 +63,14 @@ impl Checker<'_> {
                     path,
                     &format!("must validate one and only one schema (oneOf). {found}"),
                 );
-                matched += self.show(closest, value, old, path);
+                matched += self.show(closest, value, path);
             }
         }
         if !logic.all_of.is_empty() {
             let mut valid = 0;
             for branch in logic.all_of.iter().map(|id| set.at(*id)) {
                 let before = self.failures;
-                matched += self.check_node(branch, value, old, path);
+                matched += self.check_node(branch, value, &Old::None, path);
                 valid += usize::from(self.failures == before);
             }
             if valid != logic.all_of.len() {
@@ -84,39 +79,27 @@ impl Checker<'_> {
             }
         }
         if let Some(not) = logic.not
-            && self.attempt(set.at(not), value, old, path).0
+            && self.attempt(set.at(not), value, path).0
         {
             self.connective(path, "must not validate the schema (not)");
         }
         matched
     }
 
-    fn attempt(
-        &mut self,
-        branch: SchemaRef<'_>,
-        value: &Value,
-        old: Old<'_>,
-        path: &Path<'_>,
-    ) -> (bool, u32) {
+    fn attempt(&mut self, branch: SchemaRef<'_>, value: &Value, path: &Path<'_>) -> (bool, u32) {
         let before = self.failures;
         self.silent += 1;
-        let count = self.check_node(branch, value, old, path);
+        let count = self.check_node(branch, value, &Old::None, path);
         self.silent -= 1;
         let passed = self.failures == before;
         self.failures = before;
         (passed, count)
     }
 
-    fn show(
-        &mut self,
-        closest: Option<(u32, SchemaRef<'_>)>,
-        value: &Value,
-        old: Old<'_>,
-        path: &Path<'_>,
-    ) -> u32 {
+    fn show(&mut self, closest: Option<(u32, SchemaRef<'_>)>, value: &Value, path: &Path<'_>) -> u32 {
         let Some((count, branch)) = closest else { return 0 };
         if self.silent == 0 {
-            self.check_node(branch, value, old, path);
+            self.check_node(branch, value, &Old::None, path);
         }
         count
     }

@@ -1,7 +1,7 @@
 //! Which old value belongs to a new one.
 //!
 //! Fields belong to fields of the same name, elements of lists of type map to those with the same keys; elements
-//! of other lists belong to nothing.
+//! of other lists belong to nothing. The old value is looked up only when something is wrong with the new one.
 
 use serde_json::Value;
 
@@ -9,43 +9,62 @@ use super::{is_map_list, same_value};
 use crate::path::Path;
 use crate::schema::SchemaRef;
 
-/// The old value that a value is compared with, if there is one.
+/// The way to the old value of a value, if there is one. Each step borrows the one before it.
 #[derive(Clone, Copy)]
-pub(crate) struct Old<'a>(Option<&'a Value>);
+pub(crate) enum Old<'a> {
+    None,
+    Root(&'a Value),
+    Field(&'a Old<'a>, &'a str),
+    /// An element of the list with this schema, and where it is now.
+    Item(&'a Old<'a>, SchemaRef<'a>, &'a Value, usize),
+}
 
 impl<'a> Old<'a> {
-    pub(crate) fn root(_schema: SchemaRef<'_>, old: Option<&'a Value>) -> Self {
-        Self(old)
-    }
-
-    pub(crate) fn value(self) -> Option<&'a Value> {
-        self.0
-    }
-
     /// The old value of a field. Version and kind of the object itself are never compared: both sides were
     /// converted to the same ones.
-    pub(crate) fn field(self, _schema: SchemaRef<'_>, name: &str, parent: &Path<'_>) -> Self {
-        if parent.is_root() && matches!(name, "apiVersion" | "kind") {
-            return Self(None);
+    pub(crate) fn field(&'a self, name: &'a str, parent: &Path<'_>) -> Self {
+        let hidden = parent.is_root() && matches!(name, "apiVersion" | "kind");
+        if hidden || matches!(self, Old::None) {
+            Old::None
+        } else {
+            Old::Field(self, name)
         }
-        Self(self.0.and_then(|old| old.get(name)))
     }
 
     /// The old value of an element of a list.
-    pub(crate) fn item(self, list: SchemaRef<'_>, _items: SchemaRef<'_>, item: &Value) -> Self {
-        let Some(Value::Array(old)) = self.0 else {
-            return Self(None);
-        };
-        Self(find_by_keys(list, old, item))
+    pub(crate) fn item(&'a self, list: SchemaRef<'a>, item: &'a Value, index: usize) -> Self {
+        if matches!(self, Old::None) || !is_map_list(list) {
+            Old::None
+        } else {
+            Old::Item(self, list, item, index)
+        }
+    }
+
+    /// Goes the way.
+    pub(crate) fn value(&self) -> Option<&'a Value> {
+        match self {
+            Old::None => None,
+            Old::Root(value) => Some(value),
+            Old::Field(parent, name) => parent.value()?.get(name),
+            Old::Item(parent, list, item, index) => {
+                find_by_keys(*list, parent.value()?.as_array()?, item, *index)
+            }
+        }
     }
 }
 
-/// The first element of `list` with the same keys as `item`, if the schema tells elements apart.
-pub(crate) fn find_by_keys<'a>(schema: SchemaRef<'_>, list: &'a [Value], item: &Value) -> Option<&'a Value> {
+/// The element of `list` with the same keys as `item`, if the schema tells elements apart. It is most often at the
+/// same place, `near`.
+pub(crate) fn find_by_keys<'a>(
+    schema: SchemaRef<'_>,
+    list: &'a [Value],
+    item: &Value,
+    near: usize,
+) -> Option<&'a Value> {
     if !is_map_list(schema) || !has_keys(schema, item) {
         return None;
     }
-    list.iter().find(|old| {
+    let matches = |old: &&Value| {
         has_keys(schema, old)
             && schema.list_map_keys().iter().all(|key| {
                 match (old.get(key.as_ref()), item.get(key.as_ref())) {
@@ -53,7 +72,10 @@ pub(crate) fn find_by_keys<'a>(schema: SchemaRef<'_>, list: &'a [Value], item: &
                     _ => false,
                 }
             })
-    })
+    };
+    list.get(near)
+        .filter(matches)
+        .or_else(|| list.iter().find(matches))
 }
 
 fn has_keys(schema: SchemaRef<'_>, item: &Value) -> bool {
@@ -76,8 +98,9 @@ pub(crate) fn deep_equal(schema: Option<SchemaRef<'_>>, new: &Value, old: &Value
             let Some(schema) = schema.filter(|schema| is_map_list(*schema)) else {
                 return new == old;
             };
-            new.iter().all(|item| {
-                find_by_keys(schema, old, item).is_some_and(|old| deep_equal(schema.items(), item, old))
+            new.iter().enumerate().all(|(index, item)| {
+                find_by_keys(schema, old, item, index)
+                    .is_some_and(|old| deep_equal(schema.items(), item, old))
             })
         }
         (Value::Object(new), Value::Object(old)) => {

@@ -108,11 +108,13 @@ pub(crate) fn describe(source: &str, error: &regex::Error) -> String {
             .filter_map(|token| source.find(token))
             .min()
             .unwrap_or(0);
-        let length = if source[at..].starts_with("(?<") { 4 } else { 3 };
-        format!(
-            "invalid or unsupported Perl syntax: `{}`",
-            source[at..].chars().take(length).collect::<String>()
-        )
+        match source[at..].starts_with("(?<") {
+            true => format!("invalid named capture: `{}`", &source[at..]),
+            false => format!(
+                "invalid or unsupported Perl syntax: `{}`",
+                source[at..].chars().take(3).collect::<String>()
+            ),
+        }
     } else {
         reason.trim().replace('\n', " ")
     };
