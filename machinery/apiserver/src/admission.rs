@@ -71,6 +71,7 @@ pub(crate) fn validate(
         server,
         &policy::Request {
             resource,
+            subresource: "",
             operation,
             name,
             new,
@@ -78,4 +79,5 @@ pub(crate) fn validate(
             options,
         },
     )
+    .map(drop)
 }

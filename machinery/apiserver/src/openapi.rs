@@ -1,7 +1,7 @@
 //! OpenAPI v3: enough for kubectl to validate, to choose its patch type and to merge lists.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Response, header};
 use machinery_value::Value;
@@ -80,14 +80,16 @@ fn index(registry: &Registry) -> Value {
 
 /// The document of one group and version.
 fn document(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
+    // Hardly anybody asks twice, so the components are read for each document and not kept.
+    let components = machinery_kinds::schemas::components();
     let (mut paths, mut schemas) = (Map::new(), Map::new());
     for resource in resources {
-        let name = schema_name(resource);
+        let name = schema_name(resource, &components);
         match &resource.source {
-            Source::BuiltIn { .. } => copy_with_references(&name, &mut schemas),
+            Source::BuiltIn { .. } => copy_with_references(&components, &name, &mut schemas),
             Source::Custom(custom) => {
                 schemas.insert(name.clone(), custom_schema(resource, &custom.openapi));
-                copy_with_references(OBJECT_META, &mut schemas);
+                copy_with_references(&components, OBJECT_META, &mut schemas);
             }
         }
         add_paths(resource, &name, &mut paths);
@@ -107,19 +109,11 @@ fn document(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
 
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-fn built_in_schemas() -> &'static Map<String, Value> {
-    static SCHEMAS: OnceLock<Map<String, Value>> = OnceLock::new();
-    SCHEMAS.get_or_init(|| match machinery_kinds::schemas::components() {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    })
-}
-
 /// The component of a built-in kind carries its type; a custom one gets a name from it.
-fn schema_name(resource: &Resource) -> String {
+fn schema_name(resource: &Resource, components: &Value) -> String {
     if let Source::BuiltIn { .. } = resource.source {
         let wanted = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
-        let found = built_in_schemas().iter().find(|(_, schema)| {
+        let found = components.as_object().into_iter().flatten().find(|(_, schema)| {
             schema["x-kubernetes-group-version-kind"]
                 .as_array()
                 .is_some_and(|list| list.contains(&wanted))
@@ -134,13 +128,13 @@ fn schema_name(resource: &Resource) -> String {
 }
 
 /// Copies a built-in schema and all that it refers to.
-fn copy_with_references(name: &str, into: &mut Map<String, Value>) {
+fn copy_with_references(components: &Value, name: &str, into: &mut Map<String, Value>) {
     let mut open: BTreeSet<String> = BTreeSet::from([name.to_owned()]);
     while let Some(name) = open.pop_first() {
         if into.contains_key(&name) {
             continue;
         }
-        let Some(schema) = built_in_schemas().get(&name) else {
+        let Some(schema) = components.get(&name) else {
             continue;
         };
         references(schema, &mut open);

@@ -252,6 +252,11 @@ impl ApiError {
         error
     }
 
+    /// 500 without a reason: how the real server answers where it did not expect to fail.
+    pub fn unclassified(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
     /// 503: not now.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message)

@@ -1,6 +1,27 @@
 //! ValidatingAdmissionPolicies: rules in CEL about what may be written, made and bound by objects of the API itself.
+//!
+//! [`PolicySet`] holds the policies in force, compiled when one of them changes. [`check`] runs on every write; it only
+//! gathers what the policies may ask for, and only when they ask. What they match (`matching`), what their
+//! expressions say (`expression`) and what follows from it (`decide`) are decided without a server.
+//!
+//! What always holds: without a policy that has a binding a write costs one read of a lock; an expression that fails
+//! refuses the request or is ignored, as its policy says, and never ends anything else.
+
+mod compile;
+mod decide;
+mod expression;
+mod matching;
+mod source;
+mod vet;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
 
 use machinery_value::Value;
+use serde_json::json;
 
 use crate::admission::Operation;
 use crate::ops::WriteOptions;
@@ -8,9 +29,30 @@ use crate::resource::Resource;
 use crate::server::Inner;
 use crate::status::ApiError;
 
+pub(crate) use vet::check_policy;
+
+/// Resources about which policies have no say: the policies themselves, and questions that leave nothing behind.
+const EXEMPT: [(&str, &str); 10] = [
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    (
+        "admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings",
+    ),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "localsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+];
+
 /// What is asked to be written.
 pub(crate) struct Request<'a> {
     pub(crate) resource: &'a Resource,
+    /// Such as `status`; empty for the object itself.
+    pub(crate) subresource: &'a str,
     pub(crate) operation: Operation,
     pub(crate) name: &'a str,
     /// The object as it would be; none on delete. Without apiVersion and kind.
@@ -22,15 +64,35 @@ pub(crate) struct Request<'a> {
 
 /// The policies and bindings in force, compiled.
 #[derive(Default)]
-pub(crate) struct PolicySet {}
+pub(crate) struct PolicySet {
+    hooks: Arc<[compile::Hook]>,
+}
 
 impl PolicySet {
-    pub(crate) fn new(_policies: Vec<Value>, _bindings: Vec<Value>) -> Self {
-        Self {}
+    /// Compiles the policies that have a binding.
+    pub(crate) fn new(policies: Vec<Value>, bindings: Vec<Value>) -> Self {
+        Self {
+            hooks: compile::hooks(&policies, &bindings).into(),
+        }
     }
 }
 
-/// Refuses what a policy with a binding denies.
-pub(crate) fn check(_server: &Inner, _request: &Request<'_>) -> Result<(), ApiError> {
-    Ok(())
+/// Refuses what a policy with a binding denies. Returns the warnings of those that only warn.
+pub(crate) fn check(server: &Inner, request: &Request<'_>) -> Result<Vec<String>, ApiError> {
+    let hooks = server.indexes.policies.read().hooks.clone();
+    let Resource { group, plural, .. } = request.resource;
+    if hooks.is_empty() || EXEMPT.contains(&(group.as_str(), plural.as_str())) {
+        return Ok(Vec::new());
+    }
+    let gathered = world::Gathered::new(server, request);
+    decide::decide(&hooks, &gathered.asked(), &gathered).map_err(|denial| refusal(request, &denial))
+}
+
+fn refusal(request: &Request<'_>, denial: &decide::Denial) -> ApiError {
+    let mut error = ApiError::forbidden(request.resource.subject(), request.name, &denial.message);
+    (error.reason, error.code) = denial.reason.status();
+    if let Some(details) = &mut error.details {
+        details["causes"] = json!([{"message": denial.message}]);
+    }
+    error
 }

@@ -11,9 +11,6 @@ use crate::request::Query;
 use crate::resource::Resource;
 use crate::status::ApiError;
 
-/// The longest selector that is read.
-const MAX_SELECTOR: usize = 64 * 1024;
-
 /// Label and field selector of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
@@ -27,11 +24,6 @@ impl Selection {
     /// Reads the selectors of `query`; `name` narrows to one object.
     pub(crate) fn parse(resource: &Resource, query: &Query, name: &str) -> Result<Self, ApiError> {
         let (labels, fields) = (query.get("labelSelector"), query.get("fieldSelector"));
-        if labels.len() > MAX_SELECTOR || fields.len() > MAX_SELECTOR {
-            return Err(ApiError::bad_request(format!(
-                "a selector may not be longer than {MAX_SELECTOR} bytes"
-            )));
-        }
         let mut selection = Self::default();
         if !labels.is_empty() {
             let parsed = LabelSelector::parse(labels)

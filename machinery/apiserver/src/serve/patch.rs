@@ -153,7 +153,7 @@ impl Patch {
 fn strategic_error(error: machinery_value::strategic::StrategicError) -> ApiError {
     match error.status() {
         422 => ApiError::unprocessable(error.to_string()),
-        500 => ApiError::internal(error),
+        500 => ApiError::unclassified(error.to_string()),
         _ => ApiError::bad_request(error.to_string()),
     }
 }

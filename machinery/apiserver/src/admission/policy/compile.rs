@@ -101,7 +101,10 @@ pub(super) fn hooks(policies: &[Value], bindings: &[Value]) -> Vec<Hook> {
         .iter()
         .filter_map(|policy| {
             let bindings = bound.remove(meta::name(policy))?;
-            Some(Hook { policy: Policy::new(policy), bindings })
+            Some(Hook {
+                policy: Policy::new(policy),
+                bindings,
+            })
         })
         .collect();
     hooks.sort_by(|a, b| a.policy.name.cmp(&b.policy.name));
@@ -121,10 +124,16 @@ impl Policy {
         let spec = &object["spec"];
         let mut variables = Vec::new();
         for variable in items(&spec["variables"]) {
-            Variable::push(&mut variables, text(&variable["name"]), text(&variable["expression"]));
+            Variable::push(
+                &mut variables,
+                text(&variable["name"]),
+                text(&variable["expression"]),
+            );
         }
         let expressions = |list: &Value, key: &str| -> Vec<Expression> {
-            items(list).map(|item| Expression::new(text(&item[key]), &variables)).collect()
+            items(list)
+                .map(|item| Expression::new(text(&item[key]), &variables))
+                .collect()
         };
         let validation = |item: &Value| Validation {
             expression: Expression::new(text(&item["expression"]), &variables),
@@ -138,7 +147,9 @@ impl Policy {
         Self {
             name: meta::name(object).to_owned(),
             ignores_failure: spec["failurePolicy"] == "Ignore",
-            param_kind: kind.is_object().then(|| Kind::parse(text(&kind["apiVersion"]), text(&kind["kind"]))),
+            param_kind: kind
+                .is_object()
+                .then(|| Kind::parse(text(&kind["apiVersion"]), text(&kind["kind"]))),
             constraints: MatchResources::new(&spec["matchConstraints"]),
             conditions: expressions(&spec["matchConditions"], "expression"),
             validations: items(&spec["validations"]).map(validation).collect(),
@@ -153,7 +164,9 @@ impl Binding {
         let spec = &object["spec"];
         let param = &spec["paramRef"];
         let selector = |selector: &Value| {
-            selector.is_object().then(|| LabelSelector::from_object(Some(selector)).map_err(|e| e.to_string()))
+            selector
+                .is_object()
+                .then(|| LabelSelector::from_object(Some(selector)).map_err(|e| e.to_string()))
         };
         let acts = |action: &str| items(&spec["validationActions"]).any(|item| item == action);
         Self {
@@ -164,7 +177,9 @@ impl Binding {
                 selector: selector(&param["selector"]),
                 deny_missing: param["parameterNotFoundAction"] == "Deny",
             }),
-            matches: spec["matchResources"].is_object().then(|| MatchResources::new(&spec["matchResources"])),
+            matches: spec["matchResources"]
+                .is_object()
+                .then(|| MatchResources::new(&spec["matchResources"])),
             denies: acts("Deny"),
             warns: acts("Warn"),
         }

@@ -23,8 +23,17 @@ const OUT_OF_BUDGET: &str =
 const NO_AUTHORIZER: &str = "the variable 'authorizer' is not supported by this server";
 
 /// The functions that make values which JSON does not have.
-const NATIVE: [&str; 11] = [
-    "bytes", "cidr", "duration", "find", "ip", "quantity", "semver", "timestamp", "type", "uint", "url",
+const NATIVE: [&str; 10] = [
+    "bytes",
+    "cidr",
+    "duration",
+    "ip",
+    "quantity",
+    "semver",
+    "timestamp",
+    "type",
+    "uint",
+    "url",
 ];
 
 /// An expression, ready to run.
@@ -54,13 +63,27 @@ impl Variable {
         let source = Source::scan(text);
         let (values, placed) = uses(&source, variables);
         let native = !placed.is_empty() || is_native(&source);
-        let place = native.then(|| place(&source, variables)).filter(|text| text.len() <= MAX_PLACED);
-        let depth = 1 + values.iter().chain(&placed).map(|i| variables[*i].depth).max().unwrap_or(0);
+        let place = native
+            .then(|| place(&source, variables))
+            .filter(|text| text.len() <= MAX_PLACED);
+        let depth = 1 + values
+            .iter()
+            .chain(&placed)
+            .map(|i| variables[*i].depth)
+            .max()
+            .unwrap_or(0);
         let mut expression = Expression::new(text, variables);
         if depth > MAX_DEPTH {
-            expression.program = Err(format!("variables refer to each other more than {MAX_DEPTH} deep"));
+            expression.program = Err(format!(
+                "variables refer to each other more than {MAX_DEPTH} deep"
+            ));
         }
-        variables.push(Self { name: name.to_owned(), expression, place, depth });
+        variables.push(Self {
+            name: name.to_owned(),
+            expression,
+            place,
+            depth,
+        });
     }
 }
 
@@ -69,12 +92,23 @@ impl Expression {
     pub(super) fn new(text: &str, variables: &[Variable]) -> Self {
         let source = Source::scan(text);
         let (values, placed) = uses(&source, variables);
-        let program = if placed.is_empty() {
-            CelProgram::compile(text)
-        } else {
-            CelProgram::compile(&place(&source, variables))
-        };
-        Self { text: text.to_owned(), program, values, placed }
+        if placed.is_empty() {
+            return Self {
+                text: text.to_owned(),
+                program: CelProgram::compile(text),
+                values,
+                placed,
+            };
+        }
+        let whole = place(&source, variables);
+        // What was put in place may name further variables.
+        let (values, _) = uses(&Source::scan(&whole), variables);
+        Self {
+            text: text.to_owned(),
+            program: CelProgram::compile(&whole),
+            values,
+            placed,
+        }
     }
 }
 
@@ -87,7 +121,9 @@ fn uses(source: &Source<'_>, variables: &[Variable]) -> (Vec<usize>, Vec<usize>)
         .collect();
     found.sort_unstable();
     found.dedup();
-    found.into_iter().partition(|index| variables[*index].place.is_none())
+    found
+        .into_iter()
+        .partition(|index| variables[*index].place.is_none())
 }
 
 /// The expression with the variables in it that cannot be passed by value.
@@ -98,7 +134,9 @@ fn place(source: &Source<'_>, variables: &[Variable]) -> String {
         if source.at(at) != "variables" || !source.is_variable(at) {
             continue;
         }
-        let Some((_, name)) = source.fields(at).next().filter(|_| source.at(at + 2) != "?") else { continue };
+        let Some((_, name)) = source.fields(at).next().filter(|_| source.at(at + 2) != "?") else {
+            continue;
+        };
         let named = variables.iter().rev().find(|variable| variable.name == name);
         if let Some(text) = named.and_then(|variable| variable.place.as_deref()) {
             out.push_str(&source.text[copied..source.tokens[at].span.start]);
@@ -119,16 +157,20 @@ fn place(source: &Source<'_>, variables: &[Variable]) -> String {
 
 /// Whether an expression works with values that JSON does not have.
 fn is_native(source: &Source<'_>) -> bool {
-    source.tokens.iter().enumerate().any(|(at, token)| match token.shape {
-        Shape::Bytes => true,
-        Shape::Name => match source.at(at) {
-            "optional" | "authorizer" => source.is_variable(at),
-            name => source.at(at + 1) == "(" && NATIVE.contains(&name),
-        },
-        Shape::Sign => source.at(at + 1) == "?" && matches!(source.at(at), "." | "["),
-        Shape::Int => source.at(at).ends_with(['u', 'U']),
-        Shape::Double | Shape::Text => false,
-    })
+    source
+        .tokens
+        .iter()
+        .enumerate()
+        .any(|(at, token)| match token.shape {
+            Shape::Bytes => true,
+            Shape::Name => match source.at(at) {
+                "optional" | "authorizer" => source.is_variable(at),
+                name => source.at(at + 1) == "(" && NATIVE.contains(&name),
+            },
+            Shape::Sign => source.at(at + 1) == "?" && matches!(source.at(at), "." | "["),
+            Shape::Int => source.at(at).ends_with(['u', 'U']),
+            Shape::Double | Shape::Text => false,
+        })
 }
 
 /// The values of one request for the expressions of one policy.
@@ -146,7 +188,12 @@ impl<'a> Activation<'a> {
         known: &'a [(&'static str, &'a Value)],
         budget: &'a Cell<u32>,
     ) -> Self {
-        Self { variables, known, memo: vec![OnceCell::new(); variables.len()], budget }
+        Self {
+            variables,
+            known,
+            memo: vec![OnceCell::new(); variables.len()],
+            budget,
+        }
     }
 
     /// Runs an expression. The error is what clients see.
@@ -189,9 +236,24 @@ impl<'a> Activation<'a> {
 
     /// Names the variable that an error comes from.
     fn blame(&self, expression: &Expression, error: String) -> String {
-        let failed = |index: &usize| self.value(*index).as_ref().err().map(|why| (&self.variables[*index].name, why));
-        let read = expression.values.iter().filter_map(failed).find(|(name, _)| error == format!("no such key: {name}"));
-        let inside = || expression.placed.iter().filter_map(failed).find(|(_, why)| why.ends_with(&error));
+        let failed = |index: &usize| {
+            self.value(*index)
+                .as_ref()
+                .err()
+                .map(|why| (&self.variables[*index].name, why))
+        };
+        let read = expression
+            .values
+            .iter()
+            .filter_map(failed)
+            .find(|(name, _)| error == format!("no such key: {name}"));
+        let inside = || {
+            expression
+                .placed
+                .iter()
+                .filter_map(failed)
+                .find(|(_, why)| why.ends_with(&error))
+        };
         match read.or_else(inside) {
             Some((name, why)) => format!("composited variable {name:?} fails to evaluate: {why}"),
             None => error,

@@ -27,11 +27,19 @@ impl Kind {
     /// The kind that `apiVersion` and `kind` name.
     pub(super) fn parse(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+        }
     }
 
     pub(super) fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -90,7 +98,14 @@ impl MatchResources {
             Value::Null => Ok(LabelSelector::everything()),
             object => LabelSelector::from_object(Some(object)).map_err(|e| e.to_string()),
         };
-        let rules = |key: &str| value[key].as_array().into_iter().flatten().map(Rule::new).collect();
+        let rules = |key: &str| {
+            value[key]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(Rule::new)
+                .collect()
+        };
         Self {
             namespaces: selector("namespaceSelector"),
             objects: selector("objectSelector"),
@@ -101,7 +116,11 @@ impl MatchResources {
     }
 
     /// Where the request matches, if it does. An error is one of the selectors, and only of those that would decide.
-    pub(super) fn find(&self, asked: &Asked<'_>, around: &impl Neighbours) -> Result<Option<Matched>, String> {
+    pub(super) fn find(
+        &self,
+        asked: &Asked<'_>,
+        around: &impl Neighbours,
+    ) -> Result<Option<Matched>, String> {
         let namespaces = self.match_namespace(asked, around);
         let objects = self.match_object(asked);
         if namespaces == Ok(false) || objects == Ok(false) {
@@ -153,14 +172,19 @@ impl MatchResources {
             return None;
         }
         rules.iter().find_map(|rule| {
-            let index = around.equivalents().iter().position(|place| rule.matches(asked, place))?;
+            let index = around
+                .equivalents()
+                .iter()
+                .position(|place| rule.matches(asked, place))?;
             Some(Matched::Equivalent(index))
         })
     }
 }
 
 fn usable(selector: &Result<LabelSelector, String>) -> Result<&LabelSelector, String> {
-    selector.as_ref().map_err(|error| format!("Internal error occurred: {error}"))
+    selector
+        .as_ref()
+        .map_err(|error| format!("Internal error occurred: {error}"))
 }
 
 fn has_labels(selector: &LabelSelector, object: &Value) -> bool {
@@ -185,8 +209,11 @@ impl Rule {
 
     fn matches(&self, asked: &Asked<'_>, place: &Place) -> bool {
         let names = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
-        let is_namespace = (place.group.as_str(), place.version.as_str(), place.resource.as_str())
-            == ("", "v1", "namespaces");
+        let is_namespace = (
+            place.group.as_str(),
+            place.version.as_str(),
+            place.resource.as_str(),
+        ) == ("", "v1", "namespaces");
         let namespaced = !is_namespace && !asked.namespace.is_empty();
         let scope = match self.scope.as_str() {
             "*" => true,

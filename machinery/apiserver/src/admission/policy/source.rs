@@ -51,11 +51,18 @@ impl<'a> Source<'a> {
                 number(rest)
             } else {
                 let double = ["||", "&&", "==", "!=", "<=", ">="];
-                let length = if double.iter().any(|sign| rest.starts_with(sign)) { 2 } else { first.len_utf8() };
+                let length = if double.iter().any(|sign| rest.starts_with(sign)) {
+                    2
+                } else {
+                    first.len_utf8()
+                };
                 (Some(Shape::Sign), length)
             };
             if let Some(shape) = shape {
-                tokens.push(Token { shape, span: at..at + length });
+                tokens.push(Token {
+                    shape,
+                    span: at..at + length,
+                });
             }
             at += length;
         }
@@ -64,11 +71,15 @@ impl<'a> Source<'a> {
 
     /// The text of a piece; empty past the end.
     pub(super) fn at(&self, index: usize) -> &'a str {
-        self.tokens.get(index).map_or("", |token| &self.text[token.span.clone()])
+        self.tokens
+            .get(index)
+            .map_or("", |token| &self.text[token.span.clone()])
     }
 
     fn is_name(&self, index: usize) -> bool {
-        self.tokens.get(index).is_some_and(|token| token.shape == Shape::Name)
+        self.tokens
+            .get(index)
+            .is_some_and(|token| token.shape == Shape::Name)
     }
 
     /// Whether the piece names a variable: it is no field, and not called.
@@ -106,17 +117,28 @@ impl<'a> Source<'a> {
         let column = self.text[start..at].chars().count();
         let shown = self.text[start..].lines().next().unwrap_or("");
         let mark = ".".repeat(column);
-        format!("ERROR: <input>:{line}:{}: {message}\n | {shown}\n | {mark}^", column + 1)
+        format!(
+            "ERROR: <input>:{line}:{}: {message}\n | {shown}\n | {mark}^",
+            column + 1
+        )
     }
 }
 
 /// A string or bytes at the start of `rest`, and its length.
 fn literal(rest: &str) -> Option<(Shape, usize)> {
-    let prefix = rest.find(|c| !matches!(c, 'r' | 'R' | 'b' | 'B')).filter(|length| *length <= 2)?;
+    let prefix = rest
+        .find(|c| !matches!(c, 'r' | 'R' | 'b' | 'B'))
+        .filter(|length| *length <= 2)?;
     let (letters, body) = rest.split_at(prefix);
-    let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| body.starts_with(quote))?;
+    let quote = ["\"\"\"", "'''", "\"", "'"]
+        .into_iter()
+        .find(|quote| body.starts_with(quote))?;
     let raw = letters.contains(['r', 'R']);
-    let shape = if letters.contains(['b', 'B']) { Shape::Bytes } else { Shape::Text };
+    let shape = if letters.contains(['b', 'B']) {
+        Shape::Bytes
+    } else {
+        Shape::Text
+    };
     let mut escaped = false;
     for (at, c) in body.char_indices().skip(quote.len()) {
         if escaped {
@@ -171,10 +193,16 @@ mod tests {
 
     #[test]
     fn variables_and_their_fields_are_found() {
-        let source = Source::scan("request.userInfo.?name == x.request && request() && request.f.g('request.a')");
+        let source =
+            Source::scan("request.userInfo.?name == x.request && request() && request.f.g('request.a')");
         let found: Vec<(usize, Vec<&str>)> = (0..source.tokens.len())
             .filter(|i| source.is_variable(*i) && source.at(*i) == "request")
-            .map(|i| (source.tokens[i].span.start, source.fields(i).map(|(_, name)| name).collect()))
+            .map(|i| {
+                (
+                    source.tokens[i].span.start,
+                    source.fields(i).map(|(_, name)| name).collect(),
+                )
+            })
             .collect();
         assert_eq!(found, [(0, vec!["userInfo", "name"]), (52, vec!["f"])]);
     }

@@ -1,0 +1,345 @@
+//! Decides about a request: which policies match, what they demand, and what becomes of it.
+//!
+//! Everything that is not in the request or the policies comes through [`World`], so that this has no server around
+//! it. The first refusal is the answer.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeMap;
+
+use machinery_value::Value;
+use machinery_value::labels::LabelSelector;
+
+use super::compile::{Binding, Hook, ParamRef, Policy, Reason, Validation};
+use super::expression::{Activation, MAX_EVALUATIONS};
+use super::matching::{Asked, Kind, Matched, Neighbours};
+
+/// The longest message that an expression may make.
+const MAX_MESSAGE: usize = 5 * 1024;
+/// All warnings of a request together, in characters, and one of them once there is little room.
+const MAX_WARNINGS: usize = 4 * 1024;
+const SHORT_WARNING: usize = 256;
+
+/// What policies may ask about beyond the request.
+pub(super) trait World: Neighbours {
+    /// The new and the old object with their types, as they are where the request matched; null for none.
+    fn objects(&self, matched: Matched) -> (Value, Value);
+    /// The variable `request`.
+    fn request(&self, matched: Matched) -> Value;
+    /// Whether objects of a kind have a namespace; none if there is no such kind.
+    fn is_namespaced(&self, kind: &Kind) -> Option<bool>;
+    /// One parameter object.
+    fn param(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Value>;
+    /// The parameter objects with certain labels.
+    fn params(&self, kind: &Kind, namespace: &str, selector: &LabelSelector) -> Vec<Value>;
+}
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Denial {
+    pub(super) message: String,
+    pub(super) reason: Reason,
+}
+
+/// Asks all policies. Returns the warnings for the client.
+pub(super) fn decide(hooks: &[Hook], asked: &Asked<'_>, world: &impl World) -> Result<Vec<String>, Denial> {
+    let mut decider = Decider {
+        asked,
+        world,
+        scenes: BTreeMap::new(),
+        namespace: OnceCell::new(),
+        budget: Cell::new(MAX_EVALUATIONS),
+        warnings: Vec::new(),
+    };
+    for hook in hooks {
+        decider.ask(hook)?;
+    }
+    Ok(decider.warnings)
+}
+
+struct Decider<'a, W> {
+    asked: &'a Asked<'a>,
+    world: &'a W,
+    scenes: BTreeMap<Matched, Scene>,
+    namespace: OnceCell<Value>,
+    budget: Cell<u32>,
+    warnings: Vec<String>,
+}
+
+/// What expressions see of a request at one place.
+struct Scene {
+    object: Value,
+    old_object: Value,
+    request: Value,
+}
+
+/// What fails about a request, and how the refusal is called.
+type Failure = (String, Reason);
+
+impl<W: World> Decider<'_, W> {
+    fn ask(&mut self, hook: &Hook) -> Result<(), Denial> {
+        let policy = &hook.policy;
+        let matched = match policy.constraints.find(self.asked, self.world) {
+            Ok(Some(matched)) => matched,
+            Ok(None) => return Ok(()),
+            Err(problem) => return misconfigured(policy, None, &problem),
+        };
+        if let Some(kind) = &policy.param_kind
+            && self.world.is_namespaced(kind).is_none()
+        {
+            let Kind { group, version, kind } = kind;
+            let problem =
+                format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'");
+            return misconfigured(policy, None, &problem);
+        }
+        for binding in &hook.bindings {
+            let applies = match &binding.matches {
+                Some(resources) => resources
+                    .find(self.asked, self.world)
+                    .map(|matched| matched.is_some()),
+                None => Ok(true),
+            };
+            let params = applies.and_then(|applies| {
+                if applies {
+                    self.params(policy, binding)
+                } else {
+                    Ok(Vec::new())
+                }
+            });
+            match params {
+                Ok(params) => {
+                    for param in params {
+                        self.validate(policy, binding, matched, &param)?;
+                    }
+                }
+                Err(problem) => misconfigured(policy, Some(binding), &problem)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The parameters with which a policy runs, once for each; a single null if it takes none.
+    fn params(&self, policy: &Policy, binding: &Binding) -> Result<Vec<Value>, String> {
+        let (Some(kind), Some(wanted)) = (&policy.param_kind, &binding.param) else {
+            return Ok(vec![Value::Null]);
+        };
+        let ParamRef {
+            name,
+            namespace,
+            selector,
+            deny_missing,
+        } = wanted;
+        let namespace = match (
+            self.world.is_namespaced(kind),
+            namespace.as_str(),
+            self.asked.namespace,
+        ) {
+            (Some(true), "", "") => {
+                return Err(
+                    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+                        .to_owned(),
+                );
+            }
+            (Some(true), "", own) => own,
+            (Some(true), named, _) => named,
+            (_, "", _) => "",
+            (..) => {
+                return Err(
+                    "paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned(),
+                );
+            }
+        };
+        let found = match selector {
+            _ if !name.is_empty() => self.world.param(kind, namespace, name).into_iter().collect(),
+            Some(selector) => self
+                .world
+                .params(kind, namespace, selector.as_ref().map_err(Clone::clone)?),
+            None => return Err("one of name or selector must be provided".to_owned()),
+        };
+        if found.is_empty() && *deny_missing {
+            return Err("no params found for policy binding with `Deny` parameterNotFoundAction".to_owned());
+        }
+        Ok(found)
+    }
+
+    /// Runs a policy with one parameter.
+    fn validate(
+        &mut self,
+        policy: &Policy,
+        binding: &Binding,
+        matched: Matched,
+        params: &Value,
+    ) -> Result<(), Denial> {
+        let (asked, world) = (self.asked, self.world);
+        let namespace = self.namespace.get_or_init(|| namespace_object(asked, world));
+        let scene = self.scenes.entry(matched).or_insert_with(|| {
+            let (object, old_object) = world.objects(matched);
+            Scene {
+                object,
+                old_object,
+                request: world.request(matched),
+            }
+        });
+        let known = |namespace| {
+            [
+                ("object", &scene.object),
+                ("oldObject", &scene.old_object),
+                ("request", &scene.request),
+                ("namespaceObject", namespace),
+                ("params", params),
+            ]
+        };
+        // Conditions do not see the namespace.
+        let bare = known(&Value::Null);
+        let early = Activation::new(&policy.variables, &bare, &self.budget);
+        let full = known(namespace);
+        let activation = Activation::new(&policy.variables, &full, &self.budget);
+
+        let (failures, refused) = match meets_conditions(policy, &early) {
+            Ok(false) => return Ok(()),
+            Ok(true) => {
+                let failures = policy
+                    .validations
+                    .iter()
+                    .filter_map(|v| failure(policy, v, &activation))
+                    .collect();
+                (failures, annotate(policy, &activation))
+            }
+            Err(problem) => (vec![(problem, Reason::Invalid)], Ok(())),
+        };
+        for (message, reason) in failures {
+            if binding.denies {
+                return Err(denial(policy, Some(binding), &message, reason));
+            }
+            if binding.warns {
+                let Policy { name, .. } = policy;
+                warn(
+                    &mut self.warnings,
+                    &format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{}': {message}",
+                        binding.name
+                    ),
+                );
+            }
+        }
+        refused.map_err(|message| denial(policy, Some(binding), &message, Reason::Invalid))
+    }
+}
+
+/// The namespace as expressions see it; null for what is in none.
+fn namespace_object(asked: &Asked<'_>, world: &impl World) -> Value {
+    let kind = &asked.place.kind;
+    let is_namespace = kind.group.is_empty() && kind.version == "v1" && kind.kind == "Namespace";
+    if asked.namespace.is_empty() || is_namespace {
+        return Value::Null;
+    }
+    let mut namespace = world.namespace(asked.namespace).unwrap_or(Value::Null);
+    if let Some(metadata) = namespace.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+        metadata.remove("ownerReferences");
+    }
+    namespace
+}
+
+/// Whether all match conditions hold. One that does not outweighs those that fail.
+fn meets_conditions(policy: &Policy, activation: &Activation<'_>) -> Result<bool, String> {
+    let mut problems: Vec<String> = Vec::new();
+    for condition in &policy.conditions {
+        match activation.run(condition) {
+            Ok(Value::Bool(false)) => return Ok(false),
+            Ok(_) => {}
+            Err(problem) if problems.contains(&problem) => {}
+            Err(problem) => problems.push(problem),
+        }
+    }
+    match problems.as_slice() {
+        [] => Ok(true),
+        _ if policy.ignores_failure => Ok(false),
+        [problem] => Err(problem.clone()),
+        problems => Err(format!("[{}]", problems.join(", "))),
+    }
+}
+
+/// What a validation has to say against the request.
+fn failure(policy: &Policy, validation: &Validation, activation: &Activation<'_>) -> Option<Failure> {
+    match activation.run(&validation.expression) {
+        Ok(Value::Bool(true)) => None,
+        Ok(_) => Some((message(validation, activation), validation.reason)),
+        Err(_) if policy.ignores_failure => None,
+        Err(problem) => Some((problem, Reason::Invalid)),
+    }
+}
+
+fn message(validation: &Validation, activation: &Activation<'_>) -> String {
+    if let Some(expression) = &validation.message_expression
+        && let Ok(Value::String(text)) = activation.run(expression)
+    {
+        let text = text.trim();
+        if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
+            return text.to_owned();
+        }
+    }
+    if validation.message.is_empty() {
+        format!("failed expression: {}", validation.expression.text.trim())
+    } else {
+        validation.message.clone()
+    }
+}
+
+/// Nobody reads audit annotations here, but one that fails fails the request.
+fn annotate(policy: &Policy, activation: &Activation<'_>) -> Result<(), String> {
+    for annotation in &policy.annotations {
+        let found = match activation.run(annotation) {
+            Ok(Value::String(_) | Value::Null) => continue,
+            Err(_) if policy.ignores_failure => continue,
+            Err(problem) => return Err(problem),
+            Ok(Value::Bool(_)) => "bool",
+            Ok(Value::Number(number)) if number.is_f64() => "double",
+            Ok(Value::Number(_)) => "int",
+            Ok(Value::Array(_)) => "list",
+            Ok(Value::Object(_)) => "map",
+        };
+        return Err(format!(
+            "valueExpression '{}' resulted in unsupported return type: {found}. Return type must be either string or null.",
+            annotation.text
+        ));
+    }
+    Ok(())
+}
+
+/// A policy that cannot be applied refuses everything it is about, unless it ignores failure.
+fn misconfigured(policy: &Policy, binding: Option<&Binding>, problem: &str) -> Result<(), Denial> {
+    if policy.ignores_failure {
+        return Ok(());
+    }
+    let what = if binding.is_some() { "binding" } else { "policy" };
+    Err(denial(
+        policy,
+        binding,
+        &format!("failed to configure {what}: {problem}"),
+        Reason::Invalid,
+    ))
+}
+
+fn denial(policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) -> Denial {
+    let bound = binding
+        .map(|binding| format!(" with binding '{}'", binding.name))
+        .unwrap_or_default();
+    let message = format!(
+        "ValidatingAdmissionPolicy '{}'{bound} denied request: {message}",
+        policy.name
+    );
+    Denial { message, reason }
+}
+
+/// Adds a warning as long as there is room; each is said once.
+fn warn(warnings: &mut Vec<String>, text: &str) {
+    let room = MAX_WARNINGS.saturating_sub(warnings.iter().map(|warning| warning.chars().count()).sum());
+    let fits = text.chars().count() <= room;
+    let text: String = text
+        .chars()
+        .take(if fits { room } else { room.min(SHORT_WARNING) })
+        .collect();
+    if !text.is_empty() && !warnings.contains(&text) {
+        warnings.push(text);
+    }
+}

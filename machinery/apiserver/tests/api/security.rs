@@ -1,0 +1,165 @@
+//! Who may what: anonymous, tokens of service accounts, roles, impersonation.
+
+use machinery_auth::UserInfo;
+use serde_json::{Value, json};
+
+use crate::harness::{CONFIG_MAPS, Server};
+
+fn user(name: &str) -> UserInfo {
+    UserInfo::new(name, Vec::<String>::new()).authenticated()
+}
+
+#[tokio::test]
+async fn nobody_sees_health_and_version_only() {
+    let server = Server::start().await;
+    let nobody = server.by(UserInfo::anonymous());
+    for path in ["/healthz", "/livez", "/readyz", "/version"] {
+        assert_eq!(nobody.get(path).await.code, 200, "{path}");
+    }
+    for path in ["/api", "/apis", "/api/v1/namespaces", CONFIG_MAPS, "/openapi/v3"] {
+        assert_eq!(nobody.get(path).await.code, 403, "{path}");
+    }
+    let answer = nobody.get("/api/v1/pods").await;
+    assert_eq!(
+        answer.refusal().2,
+        "pods is forbidden: User \"system:anonymous\" cannot list resource \"pods\" in API group \"\" at the cluster scope"
+    );
+}
+
+#[tokio::test]
+async fn roles_count_from_the_moment_they_are_answered() {
+    let server = Server::start().await;
+    let jane = server.by(user("jane"));
+    assert_eq!(jane.get(CONFIG_MAPS).await.code, 403);
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]});
+    server.post(&format!("{roles}/roles"), role).await.expect(201);
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "jane"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+        "subjects": [{"kind": "User", "name": "jane"}]});
+    server
+        .post(&format!("{roles}/rolebindings"), binding)
+        .await
+        .expect(201);
+    assert_eq!(jane.get(CONFIG_MAPS).await.code, 200);
+    assert_eq!(
+        jane.delete(&format!("{CONFIG_MAPS}/x"), json!({})).await.code,
+        403
+    );
+    assert_eq!(
+        jane.get("/api/v1/namespaces/kube-system/configmaps").await.code,
+        403
+    );
+    server
+        .delete(&format!("{roles}/rolebindings/jane"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(jane.get(CONFIG_MAPS).await.code, 403);
+}
+
+#[tokio::test]
+async fn aggregated_roles_follow_their_parts() {
+    let server = Server::start().await;
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let part = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "widgets", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},
+        "rules": [{"apiGroups": ["lab.io"], "resources": ["widgets"], "verbs": ["get"]}]});
+    server.post(roles, part).await.expect(201);
+    let has_widgets = |role: &Value| role["rules"].to_string().contains("widgets");
+    server.until(roles, "view", has_widgets).await;
+}
+
+#[tokio::test]
+async fn a_token_says_who_it_is_until_its_account_goes() {
+    let server = Server::start().await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    server
+        .post(
+            accounts,
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}),
+        )
+        .await
+        .expect(201);
+    let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let answer = server
+        .post(&format!("{accounts}/robot/token"), request)
+        .await
+        .expect(201);
+    let token = answer["status"]["token"].as_str().unwrap().to_owned();
+    let ask = async || {
+        let request = http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json")
+            .body(http_body_util::Full::new(bytes::Bytes::from_static(b"{}")))
+            .unwrap();
+        use http_body_util::BodyExt as _;
+        let response = server.api.handle(request).await;
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (code, serde_json::from_slice::<Value>(&bytes).unwrap())
+    };
+    let (code, review) = ask().await;
+    assert_eq!(
+        (code, &review["status"]["userInfo"]["username"]),
+        (201, &json!("system:serviceaccount:default:robot"))
+    );
+    server
+        .delete(&format!("{accounts}/robot"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(ask().await.0, 401);
+}
+
+#[tokio::test]
+async fn a_secret_of_the_token_type_is_filled() {
+    let server = Server::start().await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+        "metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "default"}}});
+    server
+        .until("/api/v1/namespaces/default/serviceaccounts", "default", |_| true)
+        .await;
+    server
+        .post("/api/v1/namespaces/default/secrets", secret)
+        .await
+        .expect(201);
+    let filled = server
+        .until("/api/v1/namespaces/default/secrets", "t", |s| {
+            s["data"]["token"].is_string()
+        })
+        .await;
+    assert!(filled["data"]["ca.crt"].is_string());
+    assert!(filled["metadata"]["annotations"]["kubernetes.io/service-account.uid"].is_string());
+}
+
+#[tokio::test]
+async fn a_bad_token_is_nobody_at_all() {
+    let server = Server::start().await;
+    let request = http::Request::get("/version")
+        .header("authorization", "Bearer nonsense")
+        .body(http_body_util::Empty::<bytes::Bytes>::new())
+        .unwrap();
+    assert_eq!(server.api.handle(request).await.status(), 401);
+}
+
+#[tokio::test]
+async fn reviews_answer_for_oneself_and_for_others() {
+    let server = Server::start().await;
+    let ask = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}});
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    assert_eq!(
+        server.post(path, ask.clone()).await.expect(201)["status"]["allowed"],
+        true
+    );
+    let jane = server.by(user("jane"));
+    assert_eq!(jane.post(path, ask).await.expect(201)["status"]["allowed"], false);
+    let ask = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {"user": "root", "groups": ["system:masters"], "resourceAttributes": {"verb": "delete", "resource": "nodes"}}});
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    assert_eq!(jane.post(path, ask.clone()).await.code, 403);
+    assert_eq!(
+        server.post(path, ask).await.expect(201)["status"]["allowed"],
+        true
+    );
+}
