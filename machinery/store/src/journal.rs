@@ -3,16 +3,16 @@
 //! What always holds: a committed batch is on disk as a whole, with a summary that says how many rows there are and
 //! what they add up to, so that a file which lost, kept or changed a row by accident is noticed when it is opened.
 //! After a failure, or where the content is in doubt, nothing is written to the file any more.
+//!
+//! What it cannot notice: a file that was not closed properly *and* whose newest batch was damaged afterwards looks like
+//! one whose newest batch was being written when the power went. The engine then goes back to the batch before.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use redb::{
-    Database, Durability, ReadableDatabase, ReadableTable, StorageBackend, Table, TableDefinition,
-    TableHandle,
-};
+use redb::{Database, Durability, ReadableDatabase, StorageBackend, Table, TableDefinition, TableHandle};
 
 use crate::entry::{ByKey, Event, Kind, Record};
 use crate::error::{JournalFailure, OpenError};
@@ -27,7 +27,7 @@ mod problem;
 mod tests;
 
 use backend::{Guarded, Switch};
-use format::{Id, RawRow, Summary};
+use format::{Id, Summary};
 use problem::Problem;
 
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
@@ -247,11 +247,6 @@ fn read_all<V: Record>(db: &Database) -> Result<(Id, Summary, Loaded<V>), Proble
         .map_err(|_| Problem::Damaged("its id has the wrong size".into()))?;
     let summary = Summary::decode(&cell(SUMMARY)?, &id)?;
 
-    let objects = read.open_table(OBJECTS)?;
-    let rows = objects.iter()?.map(|row| {
-        let (key, row) = row?;
-        RawRow::copy(key.value(), row.value())
-    });
     let mut found = Summary {
         count: 0,
         digest: 0,
@@ -259,7 +254,7 @@ fn read_all<V: Record>(db: &Database) -> Result<(Id, Summary, Loaded<V>), Proble
     };
     let mut bytes = 0;
     let mut entries = Vec::new();
-    for row in load::decode_all::<V>(rows)? {
+    for row in load::read_rows::<V>(&read.open_table(OBJECTS)?)? {
         bytes += (row.entry.key.len() + row.entry.value.bytes().len()) as u64;
         found.add(row.checksum);
         entries.push(ByKey(Arc::new(row.entry)));

@@ -19,6 +19,32 @@
 //! 6. Memory beyond the current state is bounded: the history by [`Options`], each watch by its buffer.
 //!
 //! The store knows nothing of what it keeps: values are [`Record`]s, which are bytes that can be read back.
+//!
+//! ```
+//! # use bytes::Bytes;
+//! # use machinery_store::{Change, Expect, Next, Record, Store};
+//! struct Text(Bytes);
+//!
+//! impl Record for Text {
+//!     fn bytes(&self) -> &Bytes {
+//!         &self.0
+//!     }
+//!     fn decode(bytes: Bytes) -> Result<Self, String> {
+//!         Ok(Self(bytes))
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Store::memory();
+//! let (_, mut watch) = store.list_and_watch("/pods/", 100);
+//! let change = Change::put(|revision| Text(format!("made at {revision}").into()));
+//! let written = store.write("/pods/default/web", Expect::Absent, change).await?;
+//! let Next::Event(event) = watch.next().await else { unreachable!() };
+//! assert_eq!((event.revision, &*event.entry.key), (written.revision, "/pods/default/web"));
+//! # Ok(())
+//! # }
+//! ```
 
 mod entry;
 mod error;

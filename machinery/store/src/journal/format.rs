@@ -111,61 +111,41 @@ pub(super) fn encode_row<V: Record>(entry: &Entry<V>, row: &mut Vec<u8>) -> Chec
     checksum
 }
 
-/// A row as it came from the disk, not checked yet.
-pub(super) struct RawRow {
-    key: Vec<u8>,
-    head: [u8; VALUE_AT],
-    value: Bytes,
-}
-
 /// A row that is what was written under its key.
 pub(super) struct Row<V> {
     pub(super) entry: Entry<V>,
     pub(super) checksum: Checksum,
 }
 
-impl RawRow {
-    pub(super) fn copy(key: &[u8], row: &[u8]) -> Result<Self, Problem> {
-        // The value gets memory of its own, so that nothing but the value is kept.
-        let (head, value) = row
-            .split_first_chunk()
-            .ok_or_else(|| damaged(key, "it ends too early"))?;
-        Ok(Self {
-            key: key.to_vec(),
-            head: *head,
-            value: Bytes::copy_from_slice(value),
-        })
+/// Reads a row back, if it is what was written under this key.
+pub(super) fn decode_row<V: Record>(key: &[u8], row: &[u8]) -> Result<Row<V>, Problem> {
+    let too_short = || damaged(key, "it ends too early");
+    let (head, value) = row.split_at_checked(VALUE_AT).ok_or_else(too_short)?;
+    let checksum = row_checksum(head)?;
+    if checksum != row_sum(key, &head[..CHECKSUM_AT], value) {
+        return Err(damaged(key, "it does not match its checksum"));
     }
-
-    pub(super) fn decode<V: Record>(self) -> Result<Row<V>, Problem> {
-        let Self { key, head, value } = self;
-        let (fields, sum) = head.split_at(CHECKSUM_AT);
-        if sum != row_sum(&key, fields, &value) {
-            return Err(damaged(&key, "it does not match its checksum"));
-        }
-        if head[0] != ROW_FORMAT {
-            return Err(damaged(&key, "it has an unknown format"));
-        }
-        let number = |at| {
-            array(fields, at)
-                .map(u64::from_le_bytes)
-                .ok_or_else(|| damaged(&key, "it is too short"))
-        };
-        let (created, revision) = (number(1)?, number(9)?);
-        let checksum = row_checksum(&head)?;
-        let key = String::from_utf8(key).map_err(|error| damaged(error.as_bytes(), "its key is not text"))?;
-        match V::decode(value) {
-            Ok(value) => Ok(Row {
-                entry: Entry {
-                    key: key.into(),
-                    value,
-                    revision,
-                    created,
-                },
-                checksum,
-            }),
-            Err(detail) => Err(Problem::UnreadableValue { key, detail }),
-        }
+    if head[0] != ROW_FORMAT {
+        return Err(damaged(key, "it has an unknown format"));
+    }
+    let number = |at| array(head, at).map(u64::from_le_bytes).ok_or_else(too_short);
+    let (created, revision) = (number(1)?, number(9)?);
+    let key = std::str::from_utf8(key).map_err(|_| damaged(key, "its key is not text"))?;
+    // The value gets memory of its own, so that nothing but the value is kept.
+    match V::decode(Bytes::copy_from_slice(value)) {
+        Ok(value) => Ok(Row {
+            entry: Entry {
+                key: key.into(),
+                value,
+                revision,
+                created,
+            },
+            checksum,
+        }),
+        Err(detail) => Err(Problem::UnreadableValue {
+            key: key.to_owned(),
+            detail,
+        }),
     }
 }
 

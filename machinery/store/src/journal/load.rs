@@ -1,81 +1,54 @@
-//! Checks and decodes rows on several threads, because that takes longer than reading them.
+//! Reads, checks and decodes rows on two threads, one from each end of the table.
 
 use std::panic::resume_unwind;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use super::format::{RawRow, Row};
+use redb::{AccessGuard, ReadOnlyTable, ReadableTable, ReadableTableMetadata, StorageError};
+
+use super::format::{Row, decode_row};
 use super::problem::Problem;
 use crate::entry::Record;
 
-/// How many rows are handed over at a time. A store with fewer is read without further threads.
-const CHUNK: usize = 512;
-/// How many chunks may wait for one thread.
-const WAITING: usize = 4;
-const MAX_THREADS: usize = 4;
+/// How many rows a thread claims at a time. A table with fewer is read by one.
+const CHUNK: u64 = 256;
 
-/// Decodes rows and returns them in their order; the first problem ends it.
-pub(super) fn decode_all<V: Record>(
-    mut rows: impl Iterator<Item = Result<RawRow, Problem>>,
-) -> Result<Vec<Row<V>>, Problem> {
-    let first = next_chunk(&mut rows)?;
-    if first.len() < CHUNK {
-        return decode_chunk(first);
+pub(super) type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
+type RawRow<'a> = Result<(AccessGuard<'a, &'static [u8]>, AccessGuard<'a, &'static [u8]>), StorageError>;
+
+/// Reads as many rows as the table says that it has, in key order; the first problem ends it.
+pub(super) fn read_rows<V: Record>(table: &Rows) -> Result<Vec<Row<V>>, Problem> {
+    let unclaimed = AtomicU64::new(table.len()?);
+    if table.len()? <= CHUNK {
+        return claim_rows(table.iter()?, &unclaimed);
     }
-    let threads = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(MAX_THREADS);
     thread::scope(|scope| {
-        let (senders, workers): (Vec<_>, Vec<_>) = (0..threads)
-            .map(|_| {
-                let (sender, chunks) = sync_channel(WAITING);
-                (sender, scope.spawn(move || decode_chunks(&chunks)))
-            })
-            .unzip();
-        let fed = feed(first, &mut rows, &senders);
-        drop(senders);
-        let mut decoded = Vec::with_capacity(threads);
-        for worker in workers {
-            let chunks: Vec<Vec<Row<V>>> = worker.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-            decoded.push(chunks.into_iter());
-        }
-        fed?;
-        // The chunks were dealt in turn and are gathered in turn.
-        let mut rows = Vec::new();
-        for turn in 0.. {
-            let Some(chunk) = decoded[turn % threads].next() else {
-                break;
-            };
-            rows.extend(chunk);
-        }
+        let back = scope.spawn(|| claim_rows(table.iter()?.rev(), &unclaimed));
+        let front = claim_rows(table.iter()?, &unclaimed);
+        let back = back.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let (mut rows, back): (Vec<Row<V>>, Vec<Row<V>>) = (front?, back?);
+        rows.extend(back.into_iter().rev());
         Ok(rows)
     })
 }
 
-fn feed(
-    first: Vec<RawRow>,
-    rows: &mut impl Iterator<Item = Result<RawRow, Problem>>,
-    workers: &[SyncSender<Vec<RawRow>>],
-) -> Result<(), Problem> {
-    let mut chunk = first;
-    for worker in workers.iter().cycle() {
-        // A worker that is gone has found a problem, and says so itself.
-        if chunk.is_empty() || worker.send(chunk).is_err() {
-            break;
+/// Reads rows until all are claimed, or there are no more.
+fn claim_rows<'a, V: Record>(
+    mut rows: impl Iterator<Item = RawRow<'a>>,
+    unclaimed: &AtomicU64,
+) -> Result<Vec<Row<V>>, Problem> {
+    let mut decoded = Vec::new();
+    loop {
+        let claim = |left: u64| Some(left.saturating_sub(CHUNK));
+        let left = unclaimed
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim)
+            .unwrap_or_default();
+        if left == 0 {
+            return Ok(decoded);
         }
-        chunk = next_chunk(rows)?;
+        for row in rows.by_ref().take(left.min(CHUNK) as usize) {
+            let (key, row) = row?;
+            decoded.push(decode_row(key.value(), row.value())?);
+        }
     }
-    Ok(())
-}
-
-fn next_chunk(rows: &mut impl Iterator<Item = Result<RawRow, Problem>>) -> Result<Vec<RawRow>, Problem> {
-    rows.take(CHUNK).collect()
-}
-
-fn decode_chunks<V: Record>(chunks: &Receiver<Vec<RawRow>>) -> Result<Vec<Vec<Row<V>>>, Problem> {
-    chunks.iter().map(decode_chunk).collect()
-}
-
-fn decode_chunk<V: Record>(chunk: Vec<RawRow>) -> Result<Vec<Row<V>>, Problem> {
-    chunk.into_iter().map(RawRow::decode).collect()
 }

@@ -84,8 +84,15 @@ fn pages_follow_each_other() {
         for key in ["/a/1", "/a/2", "/a/3", "/a0", "/b/1"] {
             put(&store, key, Expect::Absent, "x").await.unwrap();
         }
+        type Case = (
+            &'static str,
+            Option<&'static str>,
+            usize,
+            &'static [&'static str],
+            usize,
+        );
         // (prefix, after, limit, keys, remaining)
-        let table: [(&str, Option<&str>, usize, &[&str], usize); 11] = [
+        let table: [Case; 11] = [
             ("", None, 0, &["/a/1", "/a/2", "/a/3", "/a0", "/b/1"], 0),
             ("/a/", None, 0, &["/a/1", "/a/2", "/a/3"], 0),
             ("/a/", None, 2, &["/a/1", "/a/2"], 1),
