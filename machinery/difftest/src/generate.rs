@@ -16,7 +16,8 @@ use objects::Kind;
 use random::Random;
 
 const WIDGETS: &str = include_str!("../fixtures/widgets.yaml");
-const NAMES: [&str; 3] = ["a", "b", "c"];
+/// Mostly what is there from the start.
+const NAMES: [&str; 6] = ["a", "a", "a", "b", "b", "c"];
 
 /// The first `count` scripts of a seed.
 pub fn scripts(seed: u64, count: usize) -> Result<Vec<Script>, ScriptError> {
@@ -41,9 +42,11 @@ fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
         capture: [("start", "/metadata/resourceVersion")].map(owned).into(),
         ..get("")
     });
-    for name in &NAMES[..2] {
+    random.careful = true;
+    for name in ["a", "b"] {
         script.steps.push(create(kind, name, &mut random));
     }
+    random.careful = false;
     for _ in 0..12 + random.below(6) {
         script.steps.push(operation(kind, &mut random));
     }

@@ -11,12 +11,14 @@ mod client;
 pub mod compare;
 pub mod generate;
 pub mod normalise;
+mod real;
 mod report;
 mod runner;
 mod script;
 mod template;
 
 pub use client::{Answer, Credential, Target, TargetError, TransportError};
+pub use real::{RealError, RealServer};
 pub use report::{Failure, Report};
 pub use runner::{Options, run};
 pub use script::{Body, Keep, PatchType, Script, ScriptError, Step, load_scripts};

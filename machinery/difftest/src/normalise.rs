@@ -230,7 +230,7 @@ impl Normaliser {
                 .replace(' ', "")
                 .contains("resourceversion")
         {
-            *text = replace_versions(text);
+            *text = self.replace_versions(text);
         }
     }
 
@@ -242,6 +242,30 @@ impl Normaliser {
             text.replace_range(at..at + 36, &placeholder);
             start = at + placeholder.len();
         }
+    }
+
+    /// The server's own counts in messages about resource versions: those in brackets, those after `current: `, and any
+    /// that was seen on an object.
+    fn replace_versions(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut digits = String::new();
+        for character in text.chars().chain(['\0']) {
+            if character.is_ascii_digit() {
+                digits.push(character);
+                continue;
+            }
+            if !digits.is_empty() {
+                let own = (out.ends_with('(') && character == ')' && !out.ends_with("precondition ("))
+                    || out.ends_with("current: ")
+                    || self.versions.keys().any(|(_, version)| *version == digits);
+                out.push_str(if own { "<rv>" } else { &digits });
+                digits.clear();
+            }
+            if character != '\0' {
+                out.push(character);
+            }
+        }
+        out
     }
 }
 
@@ -332,28 +356,6 @@ fn replace_quoted_object(text: &mut String) {
     {
         text.replace_range(start + START.len() - 1..end + 1, "<object>");
     }
-}
-
-/// The server's own counts in messages about resource versions: those in brackets and those after `current: `.
-fn replace_versions(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut digits = String::new();
-    for character in text.chars().chain(['\0']) {
-        if character.is_ascii_digit() {
-            digits.push(character);
-            continue;
-        }
-        if !digits.is_empty() {
-            let own = (out.ends_with('(') && character == ')' && !out.ends_with("precondition ("))
-                || out.ends_with("current: ");
-            out.push_str(if own { "<rv>" } else { &digits });
-            digits.clear();
-        }
-        if character != '\0' {
-            out.push(character);
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -324,10 +324,11 @@ impl<'a> Side<'a> {
             Some(whole) => whole,
         };
         headers.insert("accept".to_owned(), accept.to_owned());
-        let body = match &step.body {
-            None => String::new(),
-            Some(Body::Raw(text)) => expand(text, &self.names)?,
-            Some(Body::Json(value)) => expand(&value.to_string(), &self.names)?,
+        let body = match (&step.body, &step.bytes) {
+            (None, None) => Vec::new(),
+            (None, Some(digits)) => from_hex(digits)?,
+            (Some(Body::Raw(text)), _) => expand(text, &self.names)?.into_bytes(),
+            (Some(Body::Json(value)), _) => expand(&value.to_string(), &self.names)?.into_bytes(),
         };
         if step.body.is_some() {
             let media_type = step.patch.map_or("application/json", |patch| patch.media_type());
@@ -366,6 +367,16 @@ impl<'a> Side<'a> {
             self.client.send(&call).await.ok();
         }
     }
+}
+
+fn from_hex(digits: &str) -> Result<Vec<u8>, String> {
+    let pair = |at| {
+        digits
+            .get(at..at + 2)
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+    };
+    let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(pair).collect();
+    bytes.ok_or_else(|| "bytes are not pairs of hexadecimal digits".to_owned())
 }
 
 fn plain_text(value: &Value) -> Option<String> {

@@ -59,6 +59,9 @@ pub struct Step {
     /// The body: a text goes out as it is, anything else as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
+    /// The body as hexadecimal digits, for what is not text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<String>,
     /// Sends the body as a patch of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<PatchType>,

@@ -78,7 +78,7 @@ pub(super) fn labels(random: &mut Random) -> Value {
     for key in random.some(&["app", "tier", "example.com/zone"]) {
         labels.insert(key.to_owned(), random.pick(&["a", "b", "c", ""]).into());
     }
-    if random.one_in(20) {
+    if random.mistake(20) == 0 {
         labels.insert("app".to_owned(), "not a label value".into());
     }
     Value::Object(labels)
@@ -95,7 +95,7 @@ fn config_map(random: &mut Random) -> Value {
                 .into(),
         );
     }
-    match random.below(20) {
+    match random.mistake(20) {
         0 => data.insert("bad key".to_owned(), "x".into()),
         1 => data.insert("a".to_owned(), json!(5)),
         _ => None,
@@ -109,10 +109,10 @@ fn config_map(random: &mut Random) -> Value {
             json!({"bin": random.pick(&["AAEC", "", "AA=="])}),
         );
     }
-    if random.one_in(15) {
+    if random.mistake(15) == 0 {
         object.insert("immutable".to_owned(), json!(random.one_in(2)));
     }
-    if random.one_in(15) {
+    if random.mistake(15) == 0 {
         object.insert("unknown".to_owned(), json!({"x": 1}));
     }
     Value::Object(object)
@@ -167,7 +167,7 @@ fn deployment(random: &mut Random) -> Value {
             _ => json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}),
         });
     }
-    match random.below(24) {
+    match random.mistake(24) {
         0 => spec["replicas"] = json!(-1),
         1 => spec["template"]["metadata"]["labels"] = json!({"app": "other"}),
         2 => spec["replicas"] = json!("three"),
@@ -194,7 +194,7 @@ fn service(random: &mut Random) -> Value {
         3 => spec["sessionAffinity"] = json!("ClientIP"),
         _ => {}
     }
-    match random.below(20) {
+    match random.mistake(20) {
         0 => spec["ports"] = json!([{"port": 70000}]),
         1 => spec["type"] = json!("Sideways"),
         2 => spec["sessionAffinity"] = json!("Sometimes"),
@@ -231,7 +231,7 @@ fn widget(random: &mut Random) -> Value {
         };
         spec.insert(field.to_owned(), value);
     }
-    match random.below(20) {
+    match random.mistake(20) {
         0 => spec.insert("replicas".to_owned(), json!(101)),
         1 => spec.insert("color".to_owned(), json!("purple")),
         2 => spec.insert("bogus".to_owned(), json!([1])),

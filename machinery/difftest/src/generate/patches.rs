@@ -85,12 +85,12 @@ fn json_patch(kind: Kind, random: &mut Random) -> Value {
         } else {
             random.pick(places)
         };
-        match random.below(8) {
+        match random.below(16) {
             0 => json!({"op": "test", "path": path, "value": value_for(path, random)}),
             1 => json!({"op": "test", "path": path, "value": null}),
             2 | 3 => json!({"op": "remove", "path": path}),
             4 => json!({"op": "copy", "from": path, "path": "/metadata/annotations/note"}),
-            5 => json!({"op": "replace", "path": path, "value": value_for(path, random)}),
+            5..=8 => json!({"op": "replace", "path": path, "value": value_for(path, random)}),
             _ => json!({"op": "add", "path": path, "value": value_for(path, random)}),
         }
     });

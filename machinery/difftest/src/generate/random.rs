@@ -2,19 +2,26 @@
 
 /// SplitMix64, which is small, fast and good enough to choose test cases.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct Random {
+    state: u64,
+    /// Makes no mistakes on purpose.
+    pub(super) careful: bool,
+}
 
 impl Random {
     /// The stream of one script: neither the number of scripts nor their order changes it.
     pub(super) fn new(seed: u64, script: u64) -> Random {
-        let mut random = Random(seed ^ script.wrapping_mul(0xd134_2543_de82_ef95));
+        let mut random = Random {
+            state: seed ^ script.wrapping_mul(0xd134_2543_de82_ef95),
+            careful: false,
+        };
         random.next();
         random
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
@@ -23,6 +30,12 @@ impl Random {
     /// A number below `bound`, which is small.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
+    }
+
+    /// Which mistake to make, out of `bound` draws of which most are none.
+    pub(super) fn mistake(&mut self, bound: usize) -> usize {
+        let drawn = self.below(bound);
+        if self.careful { usize::MAX } else { drawn }
     }
 
     /// True once in `n` times.

@@ -19,6 +19,11 @@ fn the_same_object_keeps_its_labels() {
     );
     assert_eq!(label(object("a", UID, "7")), first, "nothing was written");
     assert_eq!(label(object("a", UID, "8"))["resourceVersion"], "<rv:a#2>");
+    let refused = json!({"metadata": {"message": "ResourceVersion in the precondition (8), not (9)"}});
+    assert_eq!(
+        label(refused)["message"],
+        "ResourceVersion in the precondition (<rv>), not (<rv>)"
+    );
     let again = label(object("a", OTHER_UID, "9"));
     assert_eq!(again["uid"], "<uid:a~2>", "made again under the same name");
     assert_eq!(
