@@ -14,7 +14,6 @@ use crate::resource::{Resource, key_prefix};
 use crate::server::Inner;
 
 /// The indexes of one server.
-#[derive(Default)]
 pub(crate) struct Indexes {
     pub(crate) rbac: RwLock<RbacIndex>,
     pub(crate) policies: RwLock<PolicySet>,
@@ -27,6 +26,17 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 pub(crate) const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
 impl Indexes {
+    /// Empty indexes. With the usual roles, which each server makes when it starts, what they say is shared by all
+    /// servers of the process.
+    pub(crate) fn new(bootstrap_roles: bool) -> Self {
+        let rbac = if bootstrap_roles {
+            RbacIndex::layered(machinery_auth::bootstrap::bootstrap_index())
+        } else {
+            RbacIndex::new()
+        };
+        Self { rbac: RwLock::new(rbac), policies: RwLock::default(), definitions: Mutex::default() }
+    }
+
     /// Reads everything from the store, once, at the start.
     pub(crate) fn load(&self, server: &Inner) {
         for plural in ["clusterroles", "clusterrolebindings", "roles", "rolebindings"] {

@@ -89,7 +89,7 @@ impl ApiServer {
         let inner = Arc::new(Inner {
             store,
             registry: Registry::default(),
-            indexes: Indexes::default(),
+            indexes: Indexes::new(options.bootstrap_roles),
             authenticator: Authenticator::new(&options.pki, options.tokens),
             in_flight: Arc::new(Semaphore::new(options.max_in_flight)),
             ca_pem: options.pki.ca_pem().to_owned(),

@@ -98,15 +98,19 @@ impl Cluster {
 
 fn start_failure(error: StartError, directory: &Directory) -> Failure {
     use machinery_apiserver::OpenError;
+    let StartError::Store(error) = error else {
+        return Failure::Other(error.to_string());
+    };
     match error {
-        StartError::Store(OpenError::Locked { .. }) => Failure::DirectoryInUse {
+        OpenError::Locked { .. } => Failure::DirectoryInUse {
             path: directory.path().to_owned(),
         },
-        StartError::Store(
-            damaged @ (OpenError::Damaged { .. }
-            | OpenError::DamagedRecord { .. }
-            | OpenError::NewerFormat { .. }),
-        ) => Failure::Damaged(damaged.to_string()),
-        other => Failure::Other(other.to_string()),
+        OpenError::PermissionDenied { .. } | OpenError::NoSpace { .. } | OpenError::Io { .. } => {
+            Failure::Unwritable {
+                path: directory.path().to_owned(),
+                source: std::io::Error::other(error),
+            }
+        }
+        damaged => Failure::Damaged(damaged.to_string()),
     }
 }

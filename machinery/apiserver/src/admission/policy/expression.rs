@@ -22,6 +22,9 @@ const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 const NO_AUTHORIZER: &str = "the variable 'authorizer' is not supported by this server";
 
+/// The variables that may be null.
+const NULLABLE: [&str; 4] = ["object", "oldObject", "namespaceObject", "params"];
+
 /// The functions that make values which JSON does not have.
 const NATIVE: [&str; 10] = [
     "bytes",
@@ -45,6 +48,8 @@ pub(super) struct Expression {
     values: Vec<usize>,
     /// The variables whose expressions were put into it.
     placed: Vec<usize>,
+    /// Which of [`NULLABLE`] it only asks for their fields.
+    selected: [bool; NULLABLE.len()],
 }
 
 /// A named expression.
@@ -93,22 +98,36 @@ impl Expression {
         let source = Source::scan(text);
         let (values, placed) = uses(&source, variables);
         if placed.is_empty() {
-            return Self {
-                text: text.to_owned(),
-                program: CelProgram::compile(text),
-                values,
-                placed,
-            };
+            return Self::compile(text, &source, values, placed);
         }
         let whole = place(&source, variables);
+        let source = Source::scan(&whole);
         // What was put in place may name further variables.
-        let (values, _) = uses(&Source::scan(&whole), variables);
+        let (values, _) = uses(&source, variables);
+        Self::compile(text, &source, values, placed)
+    }
+
+    fn compile(text: &str, source: &Source<'_>, values: Vec<usize>, placed: Vec<usize>) -> Self {
+        let bare = |name: &str| {
+            let mut places =
+                (0..source.tokens.len()).filter(|at| source.at(*at) == name && source.is_variable(*at));
+            places.any(|at| source.at(at + 1) != "[" && source.fields(at).next().is_none())
+        };
         Self {
             text: text.to_owned(),
-            program: CelProgram::compile(&whole),
+            program: CelProgram::compile(source.text),
             values,
             placed,
+            selected: NULLABLE.map(|name| !bare(name)),
         }
+    }
+
+    /// Whether a variable is only ever asked for its fields.
+    fn only_selects(&self, name: &str) -> bool {
+        NULLABLE
+            .iter()
+            .zip(self.selected)
+            .any(|(known, selected)| *known == name && selected)
     }
 }
 
@@ -221,8 +240,19 @@ impl<'a> Activation<'a> {
         let left = self.budget.get().checked_sub(1).ok_or(OUT_OF_BUDGET)?;
         self.budget.set(left);
         let variables = Value::Object(variables);
+        let none = Value::Object(Map::new());
         let all = self.known.iter().copied().chain([("variables", &variables)]);
-        let read: Vec<(&str, &Value)> = all.filter(|(name, _)| program.references(name)).collect();
+        let read: Vec<(&str, &Value)> = all
+            .filter(|(name, _)| program.references(name))
+            // To the engine the fields of null are null; they are missing, and reading one is an error.
+            .map(|(name, value)| {
+                if value.is_null() && expression.only_selects(name) {
+                    (name, &none)
+                } else {
+                    (name, value)
+                }
+            })
+            .collect();
         program.eval(&read).map_err(|error| self.blame(expression, error))
     }
 
@@ -236,27 +266,15 @@ impl<'a> Activation<'a> {
 
     /// Names the variable that an error comes from.
     fn blame(&self, expression: &Expression, error: String) -> String {
-        let failed = |index: &usize| {
-            self.value(*index)
-                .as_ref()
-                .err()
-                .map(|why| (&self.variables[*index].name, why))
+        let failed = |index: &usize| Some((&self.variables[*index].name, self.value(*index).as_ref().err()?));
+        let composited = |(name, why): (&String, &String)| {
+            format!("composited variable {name:?} fails to evaluate: {why}")
         };
-        let read = expression
-            .values
-            .iter()
-            .filter_map(failed)
-            .find(|(name, _)| error == format!("no such key: {name}"));
-        let inside = || {
-            expression
-                .placed
-                .iter()
-                .filter_map(failed)
-                .find(|(_, why)| why.ends_with(&error))
-        };
-        match read.or_else(inside) {
-            Some((name, why)) => format!("composited variable {name:?} fails to evaluate: {why}"),
-            None => error,
-        }
+        let mut read = expression.values.iter().filter_map(failed);
+        let read = read.find(|(name, _)| error == format!("no such key: {name}"));
+        let error = read.map_or(error, composited);
+        let mut inside = expression.placed.iter().filter_map(failed);
+        let inside = inside.find(|(_, why)| why.ends_with(&error));
+        inside.map_or(error, composited)
     }
 }

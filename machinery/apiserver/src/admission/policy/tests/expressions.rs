@@ -138,6 +138,8 @@ fn expressions_see_the_request_and_its_surroundings() {
         "namespaceObject.metadata.labels.team == 'a'",
         "!has(request.subResource)",
         "!has(oldObject.data)",
+        "oldObject == null || oldObject.data.k == 'v'",
+        "oldObject != null ? oldObject.data.k == 'x' : true",
     ] {
         check(json!({"validations": [{"expression": expression}]}), "");
     }
@@ -280,11 +282,28 @@ fn variables_without_end_are_refused() {
 
 #[test]
 fn a_request_evaluates_only_so_many_expressions() {
-    let validations: Vec<Value> = (0..10_001).map(|_| json!({"expression": "true"})).collect();
-    check(
-        json!({"validations": validations}),
-        "validation failed due to running out of cost budget, no further validation rules will be run",
-    );
+    let param =
+        |i: usize| json!({"kind": "ConfigMap", "metadata": {"name": format!("p{i}"), "namespace": "t"}});
+    let answer = |params: usize| {
+        let validations = vec![json!({"expression": "true"}); 100];
+        let spec =
+            json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "validations": validations});
+        let bindings = [binding(
+            "b",
+            json!({"policyName": "p", "paramRef": {"selector": {}}}),
+        )];
+        let scenario = Scenario {
+            params: (0..params).map(param).collect(),
+            ..Scenario::create(json!({}))
+        };
+        scenario
+            .decide(&[policy("p", spec)], &bindings)
+            .map_err(|denial| denial.message)
+    };
+    assert_eq!(answer(100), Ok(Vec::new()));
+    let message =
+        "validation failed due to running out of cost budget, no further validation rules will be run";
+    assert_eq!(answer(101), Err(format!("{DENIED}{message}")));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn types_that_are_plain_to_see_must_fit() {
     let cases = [
         ("object.spec.x", "must evaluate to bool but got dyn"),
         ("object", "must evaluate to bool but got dyn"),
-        ("object.spec['in'].in", "must evaluate to bool but got dyn"),
+        ("object.spec['in'].x", "must evaluate to bool but got dyn"),
         ("1", "must evaluate to bool but got int"),
         ("'a'", "must evaluate to bool but got string"),
         ("size(object.x)", "must evaluate to bool but got int"),

@@ -1,0 +1,205 @@
+//! `lockgate up` as a person or a pipeline uses it: files, ports, exit codes, restarts.
+
+#![expect(clippy::unwrap_used, reason = "a test may end where it likes")]
+
+mod support;
+
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::json;
+use support::Fleet;
+use tokio::process::Command;
+
+/// Runs `lockgate up` to its end; its exit code and what it said on stderr.
+async fn run(arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .arg("up")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .unwrap();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[tokio::test]
+async fn a_command_runs_with_the_kubeconfig_and_lends_its_exit_code() {
+    let script =
+        r#"grep -q "current-context: hub" "$KUBECONFIG" && grep -q "name: member2" "$KUBECONFIG" && exit 7"#;
+    let (code, _) = run(&[
+        "--ephemeral",
+        "--port",
+        "0",
+        "--members",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ])
+    .await;
+    assert_eq!(code, 7);
+    let (code, said) = run(&[
+        "--ephemeral",
+        "--port",
+        "0",
+        "--members",
+        "0",
+        "--",
+        "/no/such/program",
+    ])
+    .await;
+    assert_eq!(code, 1);
+    assert!(said.contains("/no/such/program"), "{said}");
+    let (code, _) = run(&[
+        "--ephemeral",
+        "--port",
+        "0",
+        "--members",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        "kill -9 $$",
+    ])
+    .await;
+    assert_eq!(code, 128 + 9);
+}
+
+#[tokio::test]
+async fn a_port_in_use_has_its_own_exit_code() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (code, said) = run(&["--ephemeral", "--port", &port]).await;
+    assert_eq!(code, 3);
+    assert!(said.contains(&port) && said.contains("--port"), "{said}");
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_written_has_its_own_exit_code() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (code, said) = run(&["--data-dir", text(&file.path().join("below"))]).await;
+    assert_eq!(code, 4);
+    assert!(said.contains("--data-dir"), "{said}");
+}
+
+#[tokio::test]
+async fn a_second_process_is_kept_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let _fleet = Fleet::start(&["--members", "0", "--port", "0"], directory.path()).await;
+    let (code, said) = run(&["--data-dir", text(directory.path()), "--port", "0"]).await;
+    assert_eq!(code, 5);
+    assert!(said.contains(text(directory.path())), "{said}");
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("hub.db");
+    std::fs::write(&file, b"this was never a database").unwrap();
+    let (code, said) = run(&["--data-dir", text(directory.path()), "--port", "0"]).await;
+    assert_eq!(code, 6, "{said}");
+    assert!(said.contains("hub.db"), "{said}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"this was never a database");
+}
+
+#[tokio::test]
+async fn wrong_usage_is_named() {
+    let (code, said) = run(&["--feature-gates", "Nonsense=true"]).await;
+    assert_eq!(code, 2);
+    assert!(said.contains("Nonsense"), "{said}");
+    assert_eq!(run(&["--members", "-1"]).await.0, 2);
+    assert_eq!(run(&["--ephemeral", "--data-dir", "x"]).await.0, 2);
+}
+
+#[tokio::test]
+async fn somebody_elses_kubeconfig_is_touched_only_when_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config");
+    let theirs = "apiVersion: v1\nkind: Config\ncurrent-context: prod\ncontexts:\n- name: prod\n  context: {cluster: prod, user: me}\n";
+    std::fs::write(&file, theirs).unwrap();
+    let common = [
+        "--ephemeral",
+        "--port",
+        "0",
+        "--members",
+        "1",
+        "--kubeconfig",
+        text(&file),
+    ];
+    let (code, said) = run(&[&common[..], &["--", "true"]].concat()).await;
+    assert_eq!(code, 2);
+    assert!(said.contains("--merge"), "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), theirs);
+    let (code, said) = run(&[&common[..], &["--merge", "--", "true"]].concat()).await;
+    assert_eq!(code, 0, "{said}");
+    let merged = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        merged.contains("name: prod") && merged.contains("name: member1"),
+        "{merged}"
+    );
+}
+
+#[tokio::test]
+async fn a_restart_brings_everything_back_on_the_same_ports() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["--members", "2", "--port", "0"];
+    let mut fleet = Fleet::start(&arguments, directory.path()).await;
+    let ports = std::fs::read_to_string(directory.path().join("ports.json")).unwrap();
+    let config_maps = "/api/v1/namespaces/default/configmaps";
+    for cluster in ["hub", "member1", "member2"] {
+        let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"in": cluster}});
+        let (code, _) = fleet
+            .connect(cluster)
+            .await
+            .send("POST", config_maps, Some(&body))
+            .await
+            .unwrap();
+        assert_eq!(code, 201);
+    }
+    assert_eq!(fleet.interrupt().await, 0, "Ctrl-C is a clean end");
+
+    let fleet = Fleet::start(&arguments, directory.path()).await;
+    assert_eq!(
+        std::fs::read_to_string(directory.path().join("ports.json")).unwrap(),
+        ports
+    );
+    for cluster in ["hub", "member1", "member2"] {
+        let path = format!("{config_maps}/kept");
+        let (code, object) = fleet
+            .connect(cluster)
+            .await
+            .send("GET", &path, None)
+            .await
+            .unwrap();
+        assert_eq!((code, &object["data"]["in"]), (200, &json!(cluster)));
+    }
+}
+
+#[tokio::test]
+async fn keys_are_readable_by_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let _fleet = Fleet::start(&["--members", "0", "--port", "0"], directory.path()).await;
+    for file in [
+        "kubeconfig",
+        "pki/ca.key",
+        "pki/apiserver.key",
+        "pki/sa.key",
+        "hub.db",
+    ] {
+        let mode = std::fs::metadata(directory.path().join(file))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o077, 0, "{file} has mode {mode:o}");
+    }
+}
