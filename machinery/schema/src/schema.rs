@@ -101,7 +101,12 @@ pub struct SchemaSet {
 impl SchemaSet {
     /// The schema of one CRD version (`openAPIV3Schema`). Its root has the name `""`.
     pub fn from_crd(schema: &Value) -> Result<Self, SchemaError> {
-        build::from_crd(schema)
+        build::from_crd(schema, false)
+    }
+
+    /// The same, with types and formats as they are written: what defaults are held against on admission.
+    pub(crate) fn from_crd_verbatim(schema: &Value) -> Result<Self, SchemaError> {
+        build::from_crd(schema, true)
     }
 
     /// The schemas of an OpenAPI v3 document (`components.schemas`). References between them are followed,

@@ -13,7 +13,7 @@ use machinery_value::field::{FieldError, FieldPath};
 use serde_json::{Map, Value};
 
 use crate::go;
-use crate::schema::SchemaSet;
+use crate::schema::{SchemaSet, Subtree};
 
 /// What the check needs to know of the CRD around the schema.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,7 +81,11 @@ pub fn check_crd_schema(schema: &Value, path: &FieldPath, options: StructuralOpt
     let supported = openapi::is_supported(node);
     if supported {
         shape::check(node, path, &mut errors);
-        if errors.len() == before {
+        if errors.len() == before
+            && root.subtree().has(Subtree::DEFAULTS)
+            && let Ok(verbatim) = SchemaSet::from_crd_verbatim(schema)
+            && let Some(root) = verbatim.root("")
+        {
             defaults::check(node, root, path, &mut errors);
         }
     }

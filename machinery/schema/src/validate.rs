@@ -22,7 +22,7 @@ use crate::go::{self, Num};
 use crate::path::Path;
 use crate::schema::{Additional, JsonType, ListType, SchemaRef};
 
-pub(crate) use correlate::{Old, deep_equal, find_by_keys};
+pub(crate) use correlate::{KeyIndex, Old, OldList, deep_equal};
 pub use embedded::check_embedded;
 pub(crate) use embedded::check_embedded_at;
 pub use format::Format;
@@ -68,7 +68,7 @@ pub(crate) struct Checker<'e> {
 impl Checker<'_> {
     /// Checks one value; returns how many checks were made, by which the server picks the branch of a connective
     /// that came closest.
-    fn check(&mut self, schema: SchemaRef<'_>, value: &Value, old: &Old<'_>, path: &Path<'_>) -> u32 {
+    fn check(&mut self, schema: SchemaRef<'_>, value: &Value, old: &Old<'_, '_>, path: &Path<'_>) -> u32 {
         let (failures, written) = (self.failures, self.errors.len());
         let matched = self.check_node(schema, value, old, path);
         if self.failures > failures
@@ -82,7 +82,13 @@ impl Checker<'_> {
         matched
     }
 
-    fn check_node(&mut self, schema: SchemaRef<'_>, value: &Value, old: &Old<'_>, path: &Path<'_>) -> u32 {
+    fn check_node(
+        &mut self,
+        schema: SchemaRef<'_>,
+        value: &Value,
+        old: &Old<'_, '_>,
+        path: &Path<'_>,
+    ) -> u32 {
         if value.is_null() {
             let matched = self.check_type(schema, value, path);
             self.check_enumeration(schema, value, path);
@@ -90,7 +96,7 @@ impl Checker<'_> {
         }
         // One for the value, one for each check that applies, and what the checks report themselves.
         let mut matched = 2;
-        if !schema.node.types.is_empty() || schema.node.known_format.is_some() {
+        if !schema.node.types.is_empty() || schema.node.types_by_format {
             matched += 1 + self.check_type(schema, value, path);
         }
         matched += 2 + self.check_connectives(schema, value, path);
@@ -120,7 +126,6 @@ impl Checker<'_> {
     /// Returns 1 if the type is right, as the server counts.
     fn check_type(&mut self, schema: SchemaRef<'_>, value: &Value, path: &Path<'_>) -> u32 {
         let types = schema.node.types;
-        let format = schema.node.known_format;
         let (found, found_format) = match value {
             Value::Null => {
                 if types.is_empty() || schema.nullable() {
@@ -147,13 +152,13 @@ impl Checker<'_> {
             return 1;
         }
         let sequence = matches!(found, JsonType::String | JsonType::Array);
-        if let Some(format) = format {
-            if !sequence {
-                self.type_error(path, schema.format().unwrap_or(format.name()), found_format);
+        if let Some(format) = schema.format().filter(|_| schema.node.types_by_format) {
+            if !sequence && format != found_format {
+                self.type_error(path, format, found_format);
                 return 0;
             }
             // A format on what is no number lets lists pass, too.
-            if !types.has(JsonType::Number) && !types.has(JsonType::Integer) {
+            if sequence && !types.has(JsonType::Number) && !types.has(JsonType::Integer) {
                 return 1;
             }
         }
@@ -230,11 +235,18 @@ impl Checker<'_> {
         }
     }
 
-    fn check_items(&mut self, schema: SchemaRef<'_>, items: &[Value], old: &Old<'_>, path: &Path<'_>) -> u32 {
+    fn check_items(
+        &mut self,
+        schema: SchemaRef<'_>,
+        items: &[Value],
+        old: &Old<'_, '_>,
+        path: &Path<'_>,
+    ) -> u32 {
         let mut matched = 0;
         if let Some(of_items) = schema.items() {
+            let old = OldList::new(old, schema);
             for (index, item) in items.iter().enumerate() {
-                let old = &old.item(schema, item, index);
+                let old = &old.item(item);
                 matched += self.check(of_items, item, old, &path.index(index));
             }
         }
@@ -262,7 +274,7 @@ impl Checker<'_> {
         &mut self,
         schema: SchemaRef<'_>,
         fields: &Map<String, Value>,
-        old: &Old<'_>,
+        old: &Old<'_, '_>,
         path: &Path<'_>,
     ) -> u32 {
         let mut matched = 0;
@@ -370,17 +382,6 @@ fn is_listed(allowed: &Value, value: &Value) -> bool {
             (allowed, value) => allowed.as_f64() == value.as_f64(),
         },
         (allowed, value) => allowed == value,
-    }
-}
-
-/// Equality as the server sees it: a whole double equals an integer.
-pub(crate) fn same_value(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => match (Num::of(a), Num::of(b)) {
-            (Num::Int(a), Num::Int(b)) => a == b,
-            (a, b) => a.as_f64() == b.as_f64(),
-        },
-        (a, b) => a == b,
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Compiled, Reason, Rule, runtime, values};
 use crate::go;
 use crate::path::Path;
 use crate::schema::{Additional, JsonType, SchemaRef, Subtree};
-use crate::validate::{deep_equal, find_by_keys};
+use crate::validate::{KeyIndex, deep_equal};
 
 /// What all rules of one object may spend together.
 const OBJECT_BUDGET: i64 = 10_000_000;
@@ -130,13 +130,12 @@ impl Run<'_> {
                 }
             }
             Value::Array(items) => {
-                let Some(below) = schema.items() else {
+                let Some(below) = schema.items().filter(|items| items.subtree().has(Subtree::RULES)) else {
                     return Ok(());
                 };
+                let old = KeyIndex::new(schema, old.and_then(Value::as_array).map_or(&[], Vec::as_slice));
                 for (index, item) in items.iter().enumerate() {
-                    let old = old
-                        .and_then(Value::as_array)
-                        .and_then(|old| find_by_keys(schema, old, item, index));
+                    let old = old.get(schema, item);
                     let change = change.below(below, item, old);
                     self.visit(
                         below,

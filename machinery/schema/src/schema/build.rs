@@ -23,8 +23,11 @@ const MAX_PATTERN_SIZE: usize = 1 << 20;
 
 const REF_PREFIX: &str = "#/components/schemas/";
 
-pub(super) fn from_crd(schema: &Value) -> Result<SchemaSet, SchemaError> {
-    let mut builder = Builder::default();
+pub(super) fn from_crd(schema: &Value, verbatim: bool) -> Result<SchemaSet, SchemaError> {
+    let mut builder = Builder {
+        verbatim,
+        ..Builder::default()
+    };
     let root = builder.add(schema, &Path::ROOT, 0)?;
     Ok(builder.finish(HashMap::from([("".into(), root)])))
 }
@@ -65,6 +68,9 @@ struct Builder<'v> {
     names: HashMap<&'v str, NodeId>,
     /// In a CRD, references mean nothing; admission refuses them.
     follows_references: bool,
+    /// Types and formats count as they are written, which is how the server looks at defaults: an int-or-string
+    /// adds no types, and no format is taken for mere documentation.
+    verbatim: bool,
     /// Nodes that are copies of another one, with some words of their own.
     overlays: Vec<(NodeId, NodeId, Overlay)>,
 }
@@ -159,9 +165,10 @@ impl<'v> Builder<'v> {
                 _ => read_plain(&mut node, key, value, &at)?,
             }
         }
-        if node.int_or_string {
+        if node.int_or_string && !self.verbatim {
             node.types = Types::INT_OR_STRING;
         }
+        node.types_by_format = node.known_format.is_some() || self.verbatim && node.format.is_some();
         node.limits = has_limits.then(|| Box::new(limits));
         node.logic = has_logic.then(|| Box::new(logic));
         self.nodes[id.0 as usize] = node;

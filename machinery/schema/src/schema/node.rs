@@ -153,6 +153,8 @@ pub(crate) struct Node {
     pub(crate) subtree: Subtree,
     /// The format, if it is one that the server enforces.
     pub(crate) known_format: Option<Format>,
+    /// Whether the format takes part in checking the type.
+    pub(crate) types_by_format: bool,
     pub(crate) additional: AdditionalNode,
     pub(crate) items: Option<NodeId>,
     /// Sorted by name.

@@ -113,7 +113,7 @@ fn duplicate(path: &Path<'_>, index: usize, value: &Value) -> FieldError {
 
 /// What makes two elements the same.
 #[derive(PartialEq, Eq, Hash)]
-enum Identity<'a> {
+pub(super) enum Identity<'a> {
     Absent,
     Null,
     Bool(bool),
@@ -124,7 +124,7 @@ enum Identity<'a> {
     Many(Vec<Identity<'a>>),
 }
 
-fn identity(value: &Value) -> Identity<'_> {
+pub(super) fn identity(value: &Value) -> Identity<'_> {
     match value {
         Value::Null => Identity::Null,
         Value::Bool(flag) => Identity::Bool(*flag),
