@@ -1,0 +1,111 @@
+//! How much memory a server takes, idle and with many objects.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::arguments::ApiArguments;
+use crate::client::{Call, Client};
+use crate::error::BenchError;
+use crate::load::drive;
+use crate::operations::make_namespace;
+use crate::payload::CONFIG_MAP;
+use crate::process::{Memory, Process};
+use crate::progress::Progress;
+use crate::report::{Goal, Label, Report, Unit};
+use crate::servers::{Running, Servers, Side};
+use crate::verify;
+
+const SECTION: &str = "Memory";
+const NAMESPACE: &str = "bench-memory";
+/// For a server to finish what it does after an answer.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// Fills new servers, one after the other, so that neither has the other's load beside it.
+pub(crate) async fn measure(
+    servers: &Servers,
+    arguments: &ApiArguments,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    for side in servers.sides() {
+        let running = servers.start(side).await?;
+        let settle = if arguments.quick { SETTLE / 10 } else { SETTLE };
+        tokio::time::sleep(settle).await;
+        record(&running, 0, report)?;
+        let client = running.client(arguments.connections).await?;
+        make_namespace(&client, NAMESPACE).await?;
+        let mut present = 0;
+        for &count in &arguments.objects {
+            fill(&client, present..count, arguments.concurrency).await?;
+            present = count;
+            tokio::time::sleep(settle).await;
+            record(&running, count, report)?;
+        }
+        // Reading back takes memory too: it comes last.
+        verify::collection(&client, &CONFIG_MAP, NAMESPACE, present, 0).await?;
+        running.stop().await?;
+    }
+    Ok(())
+}
+
+async fn fill(
+    client: &std::sync::Arc<Client>,
+    numbers: std::ops::Range<usize>,
+    concurrency: usize,
+) -> Result<(), BenchError> {
+    let progress = Progress::start(format!("filling up to {} objects", numbers.end), numbers.len());
+    let client = client.clone();
+    let (first, count) = (numbers.start, numbers.len());
+    drive(count, concurrency, &progress, move |lane, number| {
+        let client = client.clone();
+        async move {
+            let body = CONFIG_MAP.body(first + number, 0, None);
+            let answer: Bytes = client
+                .call(lane, &Call::post(CONFIG_MAP.collection(NAMESPACE), body))
+                .await?;
+            drop(answer);
+            Ok(())
+        }
+    })
+    .await?;
+    Ok(())
+}
+
+fn record(running: &Running, count: usize, report: &mut Report) -> Result<(), BenchError> {
+    let each: Vec<(&Process, Memory)> = running
+        .processes
+        .iter()
+        .map(|process| Ok((process, process.memory()?)))
+        .collect::<Result<_, BenchError>>()?;
+    let all = each
+        .iter()
+        .fold(Memory::default(), |sum, (_, memory)| sum + *memory);
+    let what = if count == 0 {
+        "idle".to_owned()
+    } else {
+        format!("{count} objects")
+    };
+    let label = |text: String| Label::new(SECTION, text, Unit::Megabytes);
+    let resident = label(format!("{what}: resident"));
+    let goal = match count {
+        0 => Some(Goal::Below(40.0)),
+        100_000 => Some(Goal::Below(1_000.0)),
+        _ => None,
+    };
+    report.record(
+        running.side,
+        goal.map_or(resident.clone(), |goal| resident.clone().goal(goal)),
+        all.resident,
+    );
+    report.record(running.side, label(format!("{what}: peak")), all.peak);
+    if running.side == Side::Real {
+        for (process, memory) in each {
+            report.record(
+                Side::Real,
+                label(format!("{what}: resident, {} alone", process.name)),
+                memory.resident,
+            );
+        }
+    }
+    Ok(())
+}

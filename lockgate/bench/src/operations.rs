@@ -1,0 +1,125 @@
+//! Creates, gets, updates and lists: how many a second, how fast, and what they cost.
+
+mod subject;
+
+use bytes::Bytes;
+
+use crate::arguments::ApiArguments;
+use crate::client::{Call, Client};
+use crate::error::BenchError;
+use crate::operations::subject::{Cost, PHASES, Phase, Subject};
+use crate::payload::{CONFIG_MAP, DEPLOYMENT, Kind};
+use crate::report::{Goal, Label, Report, Unit};
+use crate::servers::{Running, Side};
+use crate::verify;
+
+/// Whole lists are large: more at a time would measure queues.
+const LISTS_AT_A_TIME: usize = 4;
+/// What the servers do before the first measurement.
+const WARM_UP: usize = 200;
+
+/// Measures all servers in turns, so that a noisy moment hits all of them.
+pub(crate) async fn measure(
+    fleet: &[Running],
+    arguments: &ApiArguments,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    let kinds: &[&'static Kind] = if arguments.deployments {
+        &[&CONFIG_MAP, &DEPLOYMENT]
+    } else {
+        &[&CONFIG_MAP]
+    };
+    for &kind in kinds {
+        for running in fleet {
+            let subject = Subject::new(running, arguments, kind, "warm-up").await?;
+            subject.warm_up(WARM_UP, arguments.concurrency).await?;
+        }
+        for round in 0..arguments.repeat {
+            let mut subjects = Vec::with_capacity(fleet.len());
+            for running in fleet {
+                subjects.push(Subject::new(running, arguments, kind, &round.to_string()).await?);
+            }
+            for phase in PHASES {
+                for subject in &mut subjects {
+                    let cost = subject.phase(phase, arguments).await?;
+                    record(report, subject.running.side, kind, phase, arguments, &cost);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes a namespace to write in.
+pub(crate) async fn make_namespace(client: &Client, name: &str) -> Result<(), BenchError> {
+    let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    client
+        .call(
+            0,
+            &Call::post("/api/v1/namespaces", Bytes::from(body.to_string())),
+        )
+        .await?;
+    Ok(())
+}
+
+fn record(report: &mut Report, side: Side, kind: &Kind, phase: Phase, arguments: &ApiArguments, cost: &Cost) {
+    let count = arguments.operations;
+    let (what, goal) = match phase {
+        Phase::Create => ("create".to_owned(), Some(Goal::TimesReal(5.0))),
+        Phase::Get => ("get".to_owned(), None),
+        Phase::Update => ("update".to_owned(), Some(Goal::TimesReal(5.0))),
+        Phase::ListAll => (format!("list all {count}, {LISTS_AT_A_TIME} at a time"), None),
+        Phase::ListPages => (
+            format!(
+                "list all {count} by pages of {}, {LISTS_AT_A_TIME} at a time",
+                verify::PAGE
+            ),
+            None,
+        ),
+    };
+    let latency = if matches!(phase, Phase::ListPages) {
+        "page latency"
+    } else {
+        "latency"
+    };
+    let mut add = |name: String, unit: Unit, goal: Option<Goal>, value: f64| {
+        let section = if kind.name == "ConfigMap" {
+            "Operations: ConfigMaps of 2 KB"
+        } else {
+            "Operations: Deployments"
+        };
+        report.record(
+            side,
+            Label {
+                goal,
+                ..Label::new(section, name, unit)
+            },
+            value,
+        );
+    };
+    add(what.clone(), Unit::PerSecond, goal, cost.per_second);
+    add(
+        format!("{what}: {latency} p50"),
+        Unit::Milliseconds,
+        None,
+        cost.latencies.quantile(0.5),
+    );
+    add(
+        format!("{what}: {latency} p99"),
+        Unit::Milliseconds,
+        None,
+        cost.latencies.quantile(0.99),
+    );
+    add(
+        format!("{what}: server CPU each"),
+        Unit::Milliseconds,
+        None,
+        cost.server_cpu,
+    );
+    add(
+        format!("{what}: client CPU each"),
+        Unit::Milliseconds,
+        None,
+        cost.client_cpu,
+    );
+}

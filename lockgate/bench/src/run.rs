@@ -1,0 +1,111 @@
+//! One whole measurement.
+
+use std::io::Write as _;
+
+use tempfile::TempDir;
+
+use crate::arguments::{ApiArguments, Format, Section};
+use crate::error::BenchError;
+use crate::machine::{Machine, load_average};
+use crate::report::Report;
+use crate::servers::Servers;
+use crate::{members, memory, operations, start, table, watch};
+
+/// Measures, and prints the report on standard output.
+pub fn run(arguments: ApiArguments) -> Result<(), BenchError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| BenchError::Usage(format!("failed to start: {e}")))?;
+    let arguments = arguments.settled();
+    let report = runtime.block_on(async {
+        tokio::select! {
+            report = measure(&arguments) => report,
+            // What was started is stopped as the measurement is dropped.
+            _ = tokio::signal::ctrl_c() => Err(BenchError::Interrupted),
+        }
+    })?;
+    let text = match arguments.output {
+        Format::Json => serde_json::to_string_pretty(&report).unwrap_or_default() + "\n",
+        format => table::render(&report, format),
+    };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(())
+}
+
+async fn measure(arguments: &ApiArguments) -> Result<Report, BenchError> {
+    let parent = arguments.scratch.clone().unwrap_or_else(std::env::temp_dir);
+    let scratch = TempDir::with_prefix_in("lockgate-bench-", &parent).map_err(BenchError::file(&parent))?;
+    let mut report = Report {
+        command: command(),
+        machine: Machine::inspect(scratch.path())?,
+        notes: Vec::new(),
+        figures: Vec::new(),
+    };
+    if arguments.wants(Section::Members) {
+        members::measure(arguments, &mut report).await?;
+    }
+    let of_servers = [
+        Section::Start,
+        Section::Operations,
+        Section::Watch,
+        Section::Memory,
+    ];
+    if of_servers.iter().any(|section| arguments.wants(*section)) {
+        let servers = Servers::find(arguments, scratch.path()).await?;
+        compare(&servers, arguments, &mut report).await?;
+    }
+    report.machine.load_after = load_average();
+    Ok(report)
+}
+
+async fn compare(servers: &Servers, arguments: &ApiArguments, report: &mut Report) -> Result<(), BenchError> {
+    let needed = [Section::Start, Section::Operations, Section::Watch];
+    if needed.iter().any(|section| arguments.wants(*section)) {
+        let fleet = start::measure(servers, arguments, report).await?;
+        for running in &fleet {
+            report
+                .notes
+                .push(format!("measured: {}", running.version().await?));
+        }
+        if arguments.wants(Section::Operations) {
+            operations::measure(&fleet, arguments, report).await?;
+        }
+        if arguments.wants(Section::Watch) {
+            watch::measure(&fleet, arguments, report).await?;
+        }
+        for running in fleet {
+            running.stop().await?;
+        }
+    }
+    if arguments.wants(Section::Memory) {
+        memory::measure(servers, arguments, report).await?;
+    }
+    report.notes.extend([
+        "durability: on; both servers acknowledge a write once it is synced to disk".into(),
+        format!(
+            "client: one for both, HTTP/2 over TLS on loopback, JSON, {} connections, {} requests at a time unless said otherwise",
+            arguments.connections, arguments.concurrency
+        ),
+        "runs in turns; medians, with the least and the most in parentheses; everything written was read back and compared".into(),
+    ]);
+    if servers.sides().len() < 2 {
+        report
+            .notes
+            .push("NOT COMPARED with a real kube-apiserver".into());
+    }
+    Ok(())
+}
+
+/// What was typed, without the place of the program.
+fn command() -> String {
+    let mut words = std::env::args();
+    let program = words.next().unwrap_or_default();
+    let program = std::path::Path::new(&program)
+        .file_name()
+        .map_or(program.clone(), |name| name.to_string_lossy().into_owned());
+    std::iter::once(program)
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,98 @@
+//! The embedded server, as `lockgate up` runs it: a process of its own, with its data on disk.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use super::{Running, Side};
+use crate::client::{Call, Client};
+use crate::error::BenchError;
+use crate::kubeconfig::Target;
+use crate::process::Process;
+
+const NAME: &str = "lockgate";
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
+/// How to start one.
+pub(super) struct Embedded {
+    pub(super) program: PathBuf,
+    pub(super) scratch: PathBuf,
+}
+
+/// The process ends when this is dropped, and its data is removed.
+pub(super) struct Keeper {
+    child: Child,
+    _directory: TempDir,
+}
+
+impl Embedded {
+    pub(super) async fn start(&self) -> Result<Running, BenchError> {
+        let directory =
+            TempDir::with_prefix_in("embedded-", &self.scratch).map_err(BenchError::file(&self.scratch))?;
+        let data = directory.path().join("data");
+        let log_path = directory.path().join("log");
+        let log = std::fs::File::create(&log_path).map_err(BenchError::file(&log_path))?;
+        let begun = Instant::now();
+        let mut child = Command::new(&self.program)
+            .args(["up", "--members", "0", "--port", "0", "--data-dir"])
+            .arg(&data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(BenchError::file(&self.program))?;
+        let config = data.join("kubeconfig");
+        let failed = |reason: String| {
+            let log = std::fs::read_to_string(&log_path).unwrap_or_default();
+            BenchError::server(NAME, format!("{reason}\n{}", log.trim()).trim())
+        };
+        // The file is moved into place whole, and only once the server listens.
+        let target = loop {
+            if config.exists() {
+                break Target::read(&config)?;
+            }
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(failed(format!("did not start ({status})")));
+            }
+            if begun.elapsed() > START_TIMEOUT {
+                return Err(failed(format!("was not ready after {START_TIMEOUT:?}")));
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        };
+        Client::connect(&target, 1)
+            .await?
+            .call(0, &Call::get("/readyz"))
+            .await?;
+        let took = begun.elapsed();
+        let pid = child.id().ok_or_else(|| failed("has ended".into()))?;
+        let processes = vec![Process {
+            name: NAME.into(),
+            pid,
+        }];
+        let keeper = super::Keeper::Embedded(Keeper {
+            child,
+            _directory: directory,
+        });
+        Ok(Running {
+            side: Side::Embedded,
+            target,
+            processes,
+            took,
+            keeper,
+        })
+    }
+}
+
+impl Keeper {
+    pub(super) async fn stop(mut self) -> Result<(), BenchError> {
+        self.child
+            .kill()
+            .await
+            .map_err(|e| BenchError::server(NAME, format!("could not be stopped: {e}")))
+    }
+}
