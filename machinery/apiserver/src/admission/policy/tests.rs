@@ -2,6 +2,7 @@
 
 mod expressions;
 mod matches;
+mod server;
 mod vetting;
 
 use machinery_value::Value;

@@ -3,13 +3,15 @@
 //! Types are followed only where they are plain to see: a policy that the real server refuses for a type deeper inside
 //! is accepted here and fails, by its failure policy, when it runs.
 
+mod types;
+
 use std::collections::BTreeSet;
 
 use machinery_schema::cel::CelProgram;
 use machinery_value::field::{FieldError, FieldPath};
 use machinery_value::{Value, names};
 
-use super::source::{Shape, Source};
+use super::source::Source;
 use crate::meta;
 
 const MAX_CONDITIONS: usize = 64;
@@ -217,7 +219,7 @@ impl<'a> Vet<'a> {
             )),
             Ok(program) => self
                 .undeclared(&source, &program, authorizer)
-                .or_else(|| wrong_type(&source, types)),
+                .or_else(|| types::wrong_type(&source, types)),
         };
         if let Some(detail) = detail {
             self.errors.push(FieldError::invalid(path, &text.into(), detail));
@@ -269,7 +271,7 @@ impl<'a> Vet<'a> {
         for (dot, field) in source.fields(at) {
             let known = match path.as_slice() {
                 ["variables"] => self.variables.as_deref()?.contains(&field),
-                path => fields(path)?.contains(&field),
+                path => types::fields(path)?.contains(&field),
             };
             if !known {
                 return Some((dot, format!("undefined field '{field}'")));
@@ -292,107 +294,4 @@ fn places(source: &Source<'_>, holds: impl Fn(usize) -> bool) -> Vec<usize> {
 fn is_identifier(name: &str) -> bool {
     let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.chars().all(letters) && !name.starts_with(|c: char| c.is_ascii_digit()) && !RESERVED.contains(&name)
-}
-
-/// The fields of the variables that have a type.
-fn fields(path: &[&str]) -> Option<&'static [&'static str]> {
-    Some(match path {
-        ["request"] => &[
-            "dryRun",
-            "kind",
-            "name",
-            "namespace",
-            "operation",
-            "options",
-            "requestKind",
-            "requestResource",
-            "requestSubResource",
-            "resource",
-            "subResource",
-            "userInfo",
-        ],
-        ["request", "kind" | "requestKind"] => &["group", "version", "kind"],
-        ["request", "resource" | "requestResource"] => &["group", "version", "resource"],
-        ["request", "userInfo"] => &["username", "uid", "groups", "extra"],
-        ["namespaceObject"] => &["metadata", "spec", "status"],
-        ["namespaceObject", "metadata"] => &[
-            "UID",
-            "annotations",
-            "creationTimestamp",
-            "deletionGracePeriodSeconds",
-            "deletionTimestamp",
-            "finalizers",
-            "generateName",
-            "generation",
-            "labels",
-            "name",
-            "namespace",
-            "resourceVersion",
-        ],
-        ["namespaceObject", "spec"] => &["finalizers"],
-        ["namespaceObject", "status"] => &["conditions", "phase"],
-        _ => return None,
-    })
-}
-
-fn wrong_type(source: &Source<'_>, types: &[&str]) -> Option<String> {
-    let found = obvious_type(source).filter(|found| !types.is_empty() && !types.contains(found))?;
-    Some(match types {
-        [one] => format!("must evaluate to {one} but got {found}"),
-        several => format!("must evaluate to one of [{}] but got {found}", several.join(" ")),
-    })
-}
-
-/// The type of an expression, where its outermost part shows it.
-fn obvious_type(source: &Source<'_>) -> Option<&'static str> {
-    let mut depth = 0_usize;
-    let mut outer: Vec<usize> = Vec::new();
-    for at in 0..source.tokens.len() {
-        let sign = source.tokens[at].shape == Shape::Sign;
-        if sign && matches!(source.at(at), ")" | "]" | "}") {
-            depth = depth.saturating_sub(1);
-            continue;
-        }
-        if depth == 0 {
-            outer.push(at);
-        }
-        if sign && matches!(source.at(at), "(" | "[" | "{") {
-            depth += 1;
-        }
-    }
-    let is = |at: &usize, signs: &[&str]| signs.contains(&source.at(*at));
-    if outer.iter().any(|at| is(at, &["?"])) {
-        return None;
-    }
-    let comparisons = ["||", "&&", "==", "!=", "<", "<=", ">", ">=", "in"];
-    let is_field = |at: &usize| *at > 0 && source.at(at - 1) == ".";
-    if outer.iter().any(|at| is(at, &comparisons) && !is_field(at)) || source.at(0) == "!" {
-        return Some("bool");
-    }
-    if outer.iter().any(|at| is(at, &["+", "-", "*", "/", "%"])) {
-        return None;
-    }
-    let dynamic = matches!(source.at(0), "object" | "oldObject" | "params");
-    if dynamic && !outer.iter().any(|at| is(at, &["("])) {
-        return Some("dyn");
-    }
-    let last = source.tokens.len().saturating_sub(1);
-    let sized =
-        |at: usize| source.at(at) == "size" && outer.last() == Some(&(at + 1)) && source.at(last) == ")";
-    if sized(0) || outer.len().checked_sub(2).is_some_and(|at| sized(outer[at])) {
-        return Some("int");
-    }
-    let [only] = source.tokens.as_slice() else {
-        return None;
-    };
-    match (only.shape, source.at(0)) {
-        (Shape::Int, number) if number.ends_with(['u', 'U']) => Some("uint"),
-        (Shape::Int, _) => Some("int"),
-        (Shape::Double, _) => Some("double"),
-        (Shape::Text, _) => Some("string"),
-        (Shape::Bytes, _) => Some("bytes"),
-        (Shape::Name, "true" | "false") => Some("bool"),
-        (Shape::Name, "null") => Some("null_type"),
-        _ => None,
-    }
 }
