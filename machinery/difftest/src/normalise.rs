@@ -18,6 +18,7 @@
 //! | `serverAddress` | `<address>` | each server has its own |
 //! | signed tokens (JWT) | `<token>` | each server has its own key |
 //! | periodic bookmarks of a watch | left out | sent when a timer says so; the one that ends the initial events stays |
+//! | order of `metadata.managedFields` | by operation and manager | it follows their times, which may fall on either side of a second |
 //! | `metadata.managedFields` | left out unless the script compares them | ownership has scripts of its own |
 //!
 //! Not compared at all: headers other than `Content-Type` and `Warning` (audit ids, flow schema uids, dates). An answer of 429
@@ -113,6 +114,11 @@ impl Normaliser {
     fn metadata(&mut self, metadata: &mut Map<String, Value>) {
         if !self.keep_managed_fields {
             metadata.remove("managedFields");
+        } else if let Some(Value::Array(entries)) = metadata.get_mut("managedFields") {
+            let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+            entries.sort_by_cached_key(|entry| {
+                ["operation", "manager", "subresource", "apiVersion"].map(|key| text(entry, key))
+            });
         }
         self.generated_name(metadata);
         if let Some(token) = metadata.get_mut("continue").filter(|token| *token != "") {

@@ -93,6 +93,12 @@ fn values() {
     }
     let kept = json!({"metadata": {"managedFields": [{"manager": "m"}]}});
     assert_eq!(Normaliser::new(true).value(kept.clone()), kept);
+    let entries =
+        |managers: [&str; 2]| json!({"metadata": {"managedFields": managers.map(|m| json!({"manager": m}))}});
+    assert_eq!(
+        Normaliser::new(true).value(entries(["b", "a"])),
+        entries(["a", "b"])
+    );
 }
 
 #[test]
