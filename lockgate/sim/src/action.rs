@@ -72,9 +72,19 @@ const KINDS: &[(Kind, &str, &str, &str)] = &[
     (Kind::Job, "batch/v1", "Job", "jobs"),
     (Kind::Service, "v1", "Service", "services"),
     (Kind::Endpoints, "v1", "Endpoints", "endpoints"),
-    (Kind::EndpointSlice, "discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
+    (
+        Kind::EndpointSlice,
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        "endpointslices",
+    ),
     (Kind::Ingress, "networking.k8s.io/v1", "Ingress", "ingresses"),
-    (Kind::Claim, "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    (
+        Kind::Claim,
+        "v1",
+        "PersistentVolumeClaim",
+        "persistentvolumeclaims",
+    ),
     (Kind::Volume, "v1", "PersistentVolume", "persistentvolumes"),
 ];
 
@@ -85,13 +95,20 @@ impl Kind {
 
     /// The kind with this apiVersion and name.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
-        KINDS.iter().find(|row| row.1 == api_version && row.2 == kind).map(|row| row.0)
+        KINDS
+            .iter()
+            .find(|row| row.1 == api_version && row.2 == kind)
+            .map(|row| row.0)
     }
 
     /// The kind with this group and plural.
     pub fn of_plural(group: &str, plural: &str) -> Option<Self> {
-        let group_of = |row: &(Kind, &'static str, _, _)| row.1.split_once('/').map_or("", |(group, _)| group);
-        KINDS.iter().find(|row| row.3 == plural && group_of(row) == group).map(|row| row.0)
+        let group_of =
+            |row: &(Kind, &'static str, _, _)| row.1.split_once('/').map_or("", |(group, _)| group);
+        KINDS
+            .iter()
+            .find(|row| row.3 == plural && group_of(row) == group)
+            .map(|row| row.0)
     }
 
     /// The apiVersion.
@@ -119,7 +136,11 @@ pub struct Key {
 impl Key {
     /// The name of an object.
     pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
-        Self { kind, namespace: namespace.into(), name: name.into() }
+        Self {
+            kind,
+            namespace: namespace.into(),
+            name: name.into(),
+        }
     }
 }
 

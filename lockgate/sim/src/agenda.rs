@@ -105,7 +105,10 @@ mod tests {
         for name in ["a", "b", "a"] {
             agenda.push(key(name));
         }
-        assert_eq!([agenda.pop(), agenda.pop(), agenda.pop()], [Some(key("a")), Some(key("b")), None]);
+        assert_eq!(
+            [agenda.pop(), agenda.pop(), agenda.pop()],
+            [Some(key("a")), Some(key("b")), None]
+        );
     }
 
     #[test]
@@ -119,7 +122,10 @@ mod tests {
         agenda.wake_due(at(14));
         assert_eq!((agenda.pop(), agenda.next_wake()), (None, Some(at(15))));
         agenda.wake_due(at(20));
-        assert_eq!([agenda.pop(), agenda.pop(), agenda.pop()], [Some(key("b")), Some(key("a")), None]);
+        assert_eq!(
+            [agenda.pop(), agenda.pop(), agenda.pop()],
+            [Some(key("b")), Some(key("a")), None]
+        );
         assert_eq!(agenda.next_wake(), None);
     }
 

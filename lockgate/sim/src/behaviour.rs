@@ -45,7 +45,10 @@ impl Behaviour {
             "pull-error" => Self::PullError,
             "never-ready" => Self::NeverReady,
             "slow" => Self::Slow(SLOW),
-            _ => Self::Slow(parse_duration(word.strip_prefix("slow=").or_else(|| word.strip_prefix("slow-"))?)?),
+            _ => Self::Slow(parse_duration(
+                word.strip_prefix("slow=")
+                    .or_else(|| word.strip_prefix("slow-"))?,
+            )?),
         })
     }
 
@@ -53,7 +56,9 @@ impl Behaviour {
     pub fn of_image(image: &str) -> Self {
         let image = image.split_once('@').map_or(image, |(name, _)| name);
         let last = image.rsplit('/').next().unwrap_or(image);
-        last.rsplit_once(':').and_then(|(_, tag)| Self::parse(tag)).unwrap_or_default()
+        last.rsplit_once(':')
+            .and_then(|(_, tag)| Self::parse(tag))
+            .unwrap_or_default()
     }
 
     /// Whether it ever becomes ready and stays so.
@@ -81,7 +86,9 @@ fn parse_duration(word: &str) -> Option<Duration> {
         "h" => 3_600_000,
         _ => return None,
     };
-    Some(Duration::from_millis(number.saturating_mul(milliseconds).min(86_400_000)))
+    Some(Duration::from_millis(
+        number.saturating_mul(milliseconds).min(86_400_000),
+    ))
 }
 
 /// What an object's own annotation says.
@@ -99,13 +106,21 @@ pub fn of_container(pod: &Value, container: &Value) -> Behaviour {
 /// How the Pods of a workload behave, taken together: the first container that does not do well decides.
 pub fn of_workload(workload: &Value) -> Behaviour {
     let template = &workload["spec"]["template"];
-    of_object(template).or_else(|| of_object(workload)).unwrap_or_else(|| {
-        let containers = items(&template["spec"]["initContainers"]).iter().chain(items(&template["spec"]["containers"]));
-        let all: Vec<Behaviour> = containers.map(|c| Behaviour::of_image(text(&c["image"]))).collect();
-        let bad = all.iter().find(|behaviour| !behaviour.ends_well());
-        let slowest = all.iter().max_by_key(|behaviour| behaviour.start_delay(Duration::ZERO));
-        bad.or(slowest).copied().unwrap_or_default()
-    })
+    of_object(template)
+        .or_else(|| of_object(workload))
+        .unwrap_or_else(|| {
+            let containers = items(&template["spec"]["initContainers"])
+                .iter()
+                .chain(items(&template["spec"]["containers"]));
+            let all: Vec<Behaviour> = containers
+                .map(|c| Behaviour::of_image(text(&c["image"])))
+                .collect();
+            let bad = all.iter().find(|behaviour| !behaviour.ends_well());
+            let slowest = all
+                .iter()
+                .max_by_key(|behaviour| behaviour.start_delay(Duration::ZERO));
+            bad.or(slowest).copied().unwrap_or_default()
+        })
 }
 
 /// The word that a workload passes on to what it makes: its own, or the one that it was passed.
@@ -149,7 +164,10 @@ mod tests {
             ("slow=5s", Some(Behaviour::Slow(Duration::from_secs(5)))),
             ("slow=250ms", Some(Behaviour::Slow(Duration::from_millis(250)))),
             ("slow=2m", Some(Behaviour::Slow(Duration::from_secs(120)))),
-            ("slow=99999999999h", Some(Behaviour::Slow(Duration::from_secs(86_400)))),
+            (
+                "slow=99999999999h",
+                Some(Behaviour::Slow(Duration::from_secs(86_400))),
+            ),
             ("slow=", None),
             ("slow=soon", None),
             ("explode", None),
@@ -165,7 +183,10 @@ mod tests {
         let container = json!({"image": "app:pull-error"});
         let mut pod = json!({"metadata": {}});
         assert_eq!(of_container(&pod, &container), Behaviour::PullError);
-        assert!(hand_down(&json!({"metadata": {"annotations": {BEHAVIOUR: "crash"}}}), &mut pod));
+        assert!(hand_down(
+            &json!({"metadata": {"annotations": {BEHAVIOUR: "crash"}}}),
+            &mut pod
+        ));
         assert_eq!(of_container(&pod, &container), Behaviour::Crash);
         pod["metadata"]["annotations"][BEHAVIOUR] = json!("well");
         assert_eq!(of_container(&pod, &container), Behaviour::Well);
@@ -180,7 +201,10 @@ mod tests {
             json!({"spec": {"template": {"spec": {"containers": containers}}}})
         };
         assert_eq!(of_workload(&workload(&["a", "b:fail"])), Behaviour::Fail);
-        assert_eq!(of_workload(&workload(&["a:slow-9s", "b"])), Behaviour::Slow(Duration::from_secs(9)));
+        assert_eq!(
+            of_workload(&workload(&["a:slow-9s", "b"])),
+            Behaviour::Slow(Duration::from_secs(9))
+        );
         assert_eq!(of_workload(&workload(&["a", "b"])), Behaviour::Well);
     }
 }

@@ -25,7 +25,11 @@ pub fn decide(claim: &Value, volume: Option<&Value>) -> Vec<Action> {
         return Vec::new();
     }
     let Some(volume) = volume else {
-        return if named { Vec::new() } else { vec![Action::Create(make_volume(claim))] };
+        return if named {
+            Vec::new()
+        } else {
+            vec![Action::Create(make_volume(claim))]
+        };
     };
     if !named {
         let mut changed = claim.clone();
@@ -38,7 +42,10 @@ pub fn decide(claim: &Value, volume: Option<&Value>) -> Vec<Action> {
     status["phase"] = json!("Bound");
     status["accessModes"] = volume["spec"]["accessModes"].clone();
     status["capacity"] = json!({"storage": volume["spec"]["capacity"]["storage"]});
-    with_status(claim, status).map(Action::UpdateStatus).into_iter().collect()
+    with_status(claim, status)
+        .map(Action::UpdateStatus)
+        .into_iter()
+        .collect()
 }
 
 fn make_volume(claim: &Value) -> Value {
@@ -84,7 +91,13 @@ pub fn decide_volume(volume: &Value, claim: Option<&Value>, now: Timestamp) -> V
         (true, _) => "Available",
         (false, true) => "Bound",
         (false, false) if volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete" => {
-            return key(volume).map(|key| Action::Delete { key, uid: uid(volume).to_owned() }).into_iter().collect();
+            return key(volume)
+                .map(|key| Action::Delete {
+                    key,
+                    uid: uid(volume).to_owned(),
+                })
+                .into_iter()
+                .collect();
         }
         (false, false) if text(&reference["uid"]).is_empty() => "Available",
         (false, false) => "Released",
@@ -94,7 +107,10 @@ pub fn decide_volume(volume: &Value, claim: Option<&Value>, now: Timestamp) -> V
         status["phase"] = json!(phase);
         status["lastPhaseTransitionTime"] = json!(crate::object::stamp(now));
     }
-    with_status(volume, status).map(Action::UpdateStatus).into_iter().collect()
+    with_status(volume, status)
+        .map(Action::UpdateStatus)
+        .into_iter()
+        .collect()
 }
 
 #[cfg(test)]
@@ -116,12 +132,21 @@ mod tests {
     fn a_claim_gets_a_volume_then_its_name_then_is_bound() {
         let claim = claim();
         let actions = decide(&claim, None);
-        let [Action::Create(volume)] = &actions[..] else { panic!("{actions:?}") };
-        assert_eq!((name(volume), text(&volume["spec"]["capacity"]["storage"])), ("pvc-u1", "1Gi"));
+        let [Action::Create(volume)] = &actions[..] else {
+            panic!("{actions:?}")
+        };
+        assert_eq!(
+            (name(volume), text(&volume["spec"]["capacity"]["storage"])),
+            ("pvc-u1", "1Gi")
+        );
         let actions = decide(&claim, Some(volume));
-        let [Action::Update(named)] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::Update(named)] = &actions[..] else {
+            panic!("{actions:?}")
+        };
         let actions = decide(named, Some(volume));
-        let [Action::UpdateStatus(bound)] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::UpdateStatus(bound)] = &actions[..] else {
+            panic!("{actions:?}")
+        };
         assert_eq!(bound["status"]["phase"], "Bound");
         assert_eq!(decide(bound, Some(volume)), []);
     }
@@ -145,14 +170,21 @@ mod tests {
         let mut volume = make_volume(&claim);
         volume["metadata"]["uid"] = json!("v1");
         let actions = decide_volume(&volume, Some(&claim), at(0));
-        let [Action::UpdateStatus(bound)] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::UpdateStatus(bound)] = &actions[..] else {
+            panic!("{actions:?}")
+        };
         assert_eq!(bound["status"]["phase"], "Bound");
         assert_eq!(decide_volume(bound, Some(&claim), at(9)), []);
-        assert!(matches!(&decide_volume(bound, None, at(9))[..], [Action::Delete { .. }]));
+        assert!(matches!(
+            &decide_volume(bound, None, at(9))[..],
+            [Action::Delete { .. }]
+        ));
         let mut retained = bound.clone();
         retained["spec"]["persistentVolumeReclaimPolicy"] = json!("Retain");
         let actions = decide_volume(&retained, None, at(9));
-        let [Action::UpdateStatus(released)] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::UpdateStatus(released)] = &actions[..] else {
+            panic!("{actions:?}")
+        };
         assert_eq!(released["status"]["phase"], "Released");
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::action::Action;
 use crate::hash::template_hash;
 use crate::object::{
-    annotation, int, is_deleting, items, key, name, pod_from_template, set_count, share, status_of, text, uid,
-    with_status,
+    annotation, int, is_deleting, items, key, name, pod_from_template, set_count, share, status_of, text,
+    uid, with_status,
 };
 use crate::replicaset::{availability, hand_down, is_ready};
 use crate::scheduler::{NodeInfo, matches_node, tolerates};
@@ -70,7 +70,10 @@ fn with_node(mut spec: Value, node: &str) -> Value {
     let by_name = json!([{"key": "metadata.name", "operator": "In", "values": [node]}]);
     let required = "requiredDuringSchedulingIgnoredDuringExecution";
     let affinity = &mut spec["affinity"]["nodeAffinity"];
-    match affinity[required]["nodeSelectorTerms"].as_array_mut().filter(|terms| !terms.is_empty()) {
+    match affinity[required]["nodeSelectorTerms"]
+        .as_array_mut()
+        .filter(|terms| !terms.is_empty())
+    {
         Some(terms) => {
             for term in terms {
                 term["matchFields"] = by_name.clone();
@@ -93,14 +96,22 @@ pub fn decide<'a>(
     }
     let spec = pod_spec(set);
     let revision = template_hash(&set["spec"]["template"], 0);
-    let wanted: Vec<&str> =
-        nodes.into_iter().filter(|node| is_wanted(&spec, node)).map(|node| node.name.as_str()).collect();
+    let wanted: Vec<&str> = nodes
+        .into_iter()
+        .filter(|node| is_wanted(&spec, node))
+        .map(|node| node.name.as_str())
+        .collect();
     let mut by_node: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
     for pod in pods {
         by_node.entry(node_of(pod)).or_default().push(pod);
     }
     let mut actions = Vec::new();
-    let delete = |pod: &Value| key(pod).map(|key| Action::Delete { key, uid: uid(pod).to_owned() });
+    let delete = |pod: &Value| {
+        key(pod).map(|key| Action::Delete {
+            key,
+            uid: uid(pod).to_owned(),
+        })
+    };
     let mut kept: Vec<&Value> = Vec::new();
     let mut misscheduled = 0;
     for (node, found) in &by_node {
@@ -130,11 +141,17 @@ pub fn decide<'a>(
         pod["spec"] = with_node(spec.clone(), node);
         actions.push(Action::Create(pod));
     }
-    actions.extend(replaced(set, &wanted, &kept, is_current).into_iter().filter_map(delete));
+    actions.extend(
+        replaced(set, &wanted, &kept, is_current)
+            .into_iter()
+            .filter_map(delete),
+    );
     actions.extend(hand_down(set, &kept));
 
     let (available, wake) = availability(&kept, int(&set["spec"]["minReadySeconds"]), now);
-    let count = |filter: &dyn Fn(&Value) -> bool| i64::try_from(kept.iter().filter(|p| filter(p)).count()).unwrap_or(0);
+    let count = |filter: &dyn Fn(&Value) -> bool| {
+        i64::try_from(kept.iter().filter(|p| filter(p)).count()).unwrap_or(0)
+    };
     let desired = i64::try_from(wanted.len()).unwrap_or(0);
     let mut status = status_of(set);
     status["desiredNumberScheduled"] = json!(desired);
@@ -161,11 +178,18 @@ fn replaced<'a>(
         return Vec::new();
     }
     let total = i64::try_from(wanted.len()).unwrap_or(0);
-    let limit = share(&set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"], total, true).max(1);
+    let limit = share(
+        &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"],
+        total,
+        true,
+    )
+    .max(1);
     let ready = i64::try_from(kept.iter().filter(|pod| is_ready(pod)).count()).unwrap_or(0);
     let mut room = limit - (total - ready);
-    let (healthy, broken): (Vec<&Value>, Vec<&Value>) =
-        kept.iter().filter(|pod| !is_current(pod)).partition(|pod| is_ready(pod));
+    let (healthy, broken): (Vec<&Value>, Vec<&Value>) = kept
+        .iter()
+        .filter(|pod| !is_current(pod))
+        .partition(|pod| is_ready(pod));
     let mut gone = broken;
     for pod in healthy {
         if room > 0 {
@@ -182,7 +206,10 @@ mod tests {
     use crate::testing::{at, daemon_set, node, pod, ready};
 
     fn nodes(names: &[&str]) -> Vec<NodeInfo> {
-        names.iter().map(|name| NodeInfo::read(&node(name, "4"))).collect()
+        names
+            .iter()
+            .map(|name| NodeInfo::read(&node(name, "4")))
+            .collect()
     }
 
     fn on(mut pod: Value, node: &str, set: &Value) -> Value {
@@ -212,7 +239,10 @@ mod tests {
         let mut nodes = nodes(&["a", "b", "c"]);
         nodes[1].taints = vec![json!({"key": "gpu", "value": "yes", "effect": "NoSchedule"})];
         nodes[2].unschedulable = true;
-        let pods = [ready(on(pod("agent-x", &set), "a", &set), 0), ready(on(pod("agent-y", &set), "b", &set), 0)];
+        let pods = [
+            ready(on(pod("agent-x", &set), "a", &set), 0),
+            ready(on(pod("agent-y", &set), "b", &set), 0),
+        ];
         assert_eq!(
             short(&decide(&set, &nodes, &pods, at(0))),
             ["delete agent-y", "create on c", "status 1/2 ready, 1 updated"]
@@ -228,10 +258,22 @@ mod tests {
         let running = |name: &str, of: &Value| ready(on(pod(&format!("agent-{name}"), of), name, of), 0);
         let broken = |name: &str, of: &Value| on(pod(&format!("agent-{name}"), of), name, of);
         let table = [
-            (vec![running("a", &old), running("b", &old), running("c", &old)], vec!["delete agent-a"]),
-            (vec![broken("a", &set), running("b", &old), running("c", &old)], vec![]),
-            (vec![running("a", &set), running("b", &old), broken("c", &old)], vec!["delete agent-c"]),
-            (vec![running("a", &set), running("b", &set), running("c", &old)], vec!["delete agent-c"]),
+            (
+                vec![running("a", &old), running("b", &old), running("c", &old)],
+                vec!["delete agent-a"],
+            ),
+            (
+                vec![broken("a", &set), running("b", &old), running("c", &old)],
+                vec![],
+            ),
+            (
+                vec![running("a", &set), running("b", &old), broken("c", &old)],
+                vec!["delete agent-c"],
+            ),
+            (
+                vec![running("a", &set), running("b", &set), running("c", &old)],
+                vec!["delete agent-c"],
+            ),
         ];
         for (pods, wanted) in table {
             let mut actions = decide(&set, &nodes, &pods, at(0));
@@ -246,7 +288,9 @@ mod tests {
         let nodes = nodes(&["a"]);
         let pods = [ready(on(pod("agent-x", &set), "a", &set), 0)];
         let actions = decide(&set, &nodes, &pods, at(0));
-        let [Action::UpdateStatus(changed)] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::UpdateStatus(changed)] = &actions[..] else {
+            panic!("{actions:?}")
+        };
         set["status"] = changed["status"].clone();
         assert_eq!(decide(&set, &nodes, &pods, at(9)), []);
     }

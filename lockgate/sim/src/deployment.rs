@@ -16,8 +16,8 @@ use crate::action::Action;
 use crate::behaviour::{self, BEHAVIOUR, INHERITED};
 use crate::hash::template_hash;
 use crate::object::{
-    annotation, condition, controller, fields, int, is_deleting, key, name, namespace, owner_reference, set_annotation,
-    share, status_of, text, uid,
+    annotation, condition, controller, fields, int, is_deleting, key, name, namespace, owner_reference,
+    set_annotation, share, status_of, text, uid,
 };
 
 pub(crate) use rollout::limits;
@@ -58,7 +58,10 @@ pub fn set_name(deployment: &Value) -> String {
 }
 
 pub(crate) fn hash(deployment: &Value) -> String {
-    template_hash(&deployment["spec"]["template"], int(&deployment["status"]["collisionCount"]))
+    template_hash(
+        &deployment["spec"]["template"],
+        int(&deployment["status"]["collisionCount"]),
+    )
 }
 
 /// What is to be done for a Deployment.
@@ -104,9 +107,21 @@ pub fn decide(seen: &Snapshot<'_>, now: Timestamp) -> Vec<Action> {
     });
     let shown = new.or(created);
     let planned = sizes.iter().sum::<i64>() + created.map_or(0, |set| int(&set["spec"]["replicas"]));
-    let (mut wanted, wake) = status::next(deployment, new, &old, planned, shown.map(name), news.as_deref(), now);
+    let (mut wanted, wake) = status::next(
+        deployment,
+        new,
+        &old,
+        planned,
+        shown.map(name),
+        news.as_deref(),
+        now,
+    );
     if let Some(set) = shown {
-        let shown_revision = if created.is_some() { revision } else { revision_of(set).max(revision) };
+        let shown_revision = if created.is_some() {
+            revision
+        } else {
+            revision_of(set).max(revision)
+        };
         set_annotation(&mut wanted, REVISION, Some(&shown_revision.to_string()));
     }
     if status::is_complete(&wanted) {
@@ -125,7 +140,10 @@ fn split<'a>(deployment: &Value, sets: &'a [Value]) -> (Option<&'a Value>, Vec<&
     let live = || sets.iter().filter(|set| !is_deleting(set));
     let by_hash = live().find(|set| set["metadata"]["labels"][HASH_LABEL] == hash.as_str());
     let new = by_hash.or_else(|| live().find(|set| same_template(set, deployment)));
-    let others = sets.iter().filter(|set| new.is_none_or(|new| uid(new) != uid(set))).collect();
+    let others = sets
+        .iter()
+        .filter(|set| new.is_none_or(|new| uid(new) != uid(set)))
+        .collect();
     (new, others)
 }
 
@@ -138,7 +156,9 @@ fn same_template(set: &Value, deployment: &Value) -> bool {
 }
 
 fn revision_of(set: &Value) -> i64 {
-    annotation(set, REVISION).and_then(|text| text.parse().ok()).unwrap_or(0)
+    annotation(set, REVISION)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
 }
 
 /// The number of the present template: one more than all others.
@@ -160,7 +180,10 @@ fn found_or_made(seen: &Snapshot<'_>, old: &[&Value]) -> Made {
             return Made::Collision;
         }
         let mut found = found.clone();
-        let mut owners = found["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        let mut owners = found["metadata"]["ownerReferences"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         owners.push(owner_reference(deployment));
         found["metadata"]["ownerReferences"] = json!(owners);
         return Made::Adopted(Box::new(found));
@@ -197,7 +220,9 @@ fn found_or_made(seen: &Snapshot<'_>, old: &[&Value]) -> Made {
 fn resized(deployment: &Value, set: &Value, size: i64, revision: Option<i64>) -> Option<Value> {
     let mut wanted = set.clone();
     wanted["spec"]["replicas"] = json!(size);
-    if revision.is_some() && int(&set["spec"]["minReadySeconds"]) != int(&deployment["spec"]["minReadySeconds"]) {
+    if revision.is_some()
+        && int(&set["spec"]["minReadySeconds"]) != int(&deployment["spec"]["minReadySeconds"])
+    {
         wanted["spec"]["minReadySeconds"] = deployment["spec"]["minReadySeconds"].clone();
     }
     // A set that is empty and stays so is history: what it says about itself is left alone.
@@ -222,7 +247,8 @@ fn annotate(deployment: &Value, set: &mut Value, revision: Option<i64>) {
     let before = revision_of(set);
     if before < revision {
         if before > 0 {
-            let history = annotation(set, HISTORY).map_or(before.to_string(), |old| format!("{old},{before}"));
+            let history =
+                annotation(set, HISTORY).map_or(before.to_string(), |old| format!("{old},{before}"));
             set_annotation(set, HISTORY, Some(&history));
         }
         set_annotation(set, REVISION, Some(&revision.to_string()));
@@ -231,7 +257,9 @@ fn annotate(deployment: &Value, set: &mut Value, revision: Option<i64>) {
 
 /// Old sets beyond the limit of history, the oldest first.
 fn expired(deployment: &Value, old: &[&Value]) -> Vec<Action> {
-    let Some(limit) = deployment["spec"]["revisionHistoryLimit"].as_i64() else { return Vec::new() };
+    let Some(limit) = deployment["spec"]["revisionHistoryLimit"].as_i64() else {
+        return Vec::new();
+    };
     let mut empty: Vec<&Value> = old
         .iter()
         .copied()
@@ -241,7 +269,12 @@ fn expired(deployment: &Value, old: &[&Value]) -> Vec<Action> {
         .collect();
     empty.sort_by_key(|set| revision_of(set));
     let surplus = empty.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
-    let delete = |set: &&Value| Some(Action::Delete { key: key(set)?, uid: uid(set).to_owned() });
+    let delete = |set: &&Value| {
+        Some(Action::Delete {
+            key: key(set)?,
+            uid: uid(set).to_owned(),
+        })
+    };
     empty.iter().take(surplus).filter_map(delete).collect()
 }
 
@@ -253,5 +286,9 @@ fn progressed_at(status: &Value) -> Option<Timestamp> {
 /// `maxSurge` or `maxUnavailable` of a rolling update.
 fn rolling_share(deployment: &Value, field: &str, round_up: bool) -> i64 {
     let total = crate::object::replicas(deployment);
-    share(&deployment["spec"]["strategy"]["rollingUpdate"][field], total, round_up)
+    share(
+        &deployment["spec"]["strategy"]["rollingUpdate"][field],
+        total,
+        round_up,
+    )
 }

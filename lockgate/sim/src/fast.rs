@@ -59,7 +59,9 @@ pub fn decide(seen: &Snapshot<'_>, now: Timestamp) -> Vec<Action> {
     }
     let behaviour = of_workload(workload);
     let end = later(seen.since, behaviour.start_delay(seen.delay));
-    let there = Progress::There { well: behaviour.ends_well() };
+    let there = Progress::There {
+        well: behaviour.ends_well(),
+    };
     let (wanted, wake) = next(seen, kind, there, now);
     // What has come to its end stays there; what has not gets there when the delay is over.
     let (wanted, wake) = if wanted == *workload || now >= end {

@@ -12,8 +12,13 @@ pub(crate) fn template_hash(template: &Value, collisions: i64) -> String {
     if collisions != 0 {
         text.extend_from_slice(collisions.to_string().as_bytes());
     }
-    let hash = text.iter().fold(2_166_136_261_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619));
-    hash.to_string().bytes().map(|digit| char::from(ALPHABET[usize::from(digit) % ALPHABET.len()])).collect()
+    let hash = text.iter().fold(2_166_136_261_u32, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(16_777_619)
+    });
+    hash.to_string()
+        .bytes()
+        .map(|digit| char::from(ALPHABET[usize::from(digit) % ALPHABET.len()]))
+        .collect()
 }
 
 #[cfg(test)]

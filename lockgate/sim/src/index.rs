@@ -92,12 +92,20 @@ impl Index {
 
     /// The objects of a kind that a uid controls.
     pub(crate) fn children(&self, uid: &str, kind: Kind) -> Vec<Key> {
-        self.children.get(uid).into_iter().flatten().filter(|key| key.kind == kind).cloned().collect()
+        self.children
+            .get(uid)
+            .into_iter()
+            .flatten()
+            .filter(|key| key.kind == kind)
+            .cloned()
+            .collect()
     }
 
     /// The Pods in a namespace that may have all these labels.
     pub(crate) fn labeled(&self, namespace: &str, labels: &[(&str, &str)]) -> Vec<Key> {
-        let sets = labels.iter().map(|(k, v)| self.labeled.get(&label(namespace, k, v)));
+        let sets = labels
+            .iter()
+            .map(|(k, v)| self.labeled.get(&label(namespace, k, v)));
         let sets: Option<Vec<&BTreeSet<Key>>> = sets.collect();
         let smallest = sets.into_iter().flatten().min_by_key(|set| set.len());
         smallest.into_iter().flatten().cloned().collect()
@@ -163,7 +171,12 @@ impl Index {
         let before = self.nodes.remove(&key.name);
         let after = object.filter(|node| !is_deleting(node)).map(NodeInfo::read);
         let changed = match (&before, &after) {
-            (Some(before), Some(after)) => NodeInfo { used: Amounts::new(), ..before.clone() } != *after,
+            (Some(before), Some(after)) => {
+                NodeInfo {
+                    used: Amounts::new(),
+                    ..before.clone()
+                } != *after
+            }
             (before, after) => before.is_some() || after.is_some(),
         };
         if let Some(mut after) = after {
@@ -183,7 +196,11 @@ impl Index {
     fn used_on(&self, node: &str) -> Amounts {
         let mut used = Amounts::new();
         for pod in self.on_node.get(node).into_iter().flatten() {
-            let requests = self.entries.get(pod).and_then(|entry| entry.pod.as_ref()).map(|pod| &pod.requests);
+            let requests = self
+                .entries
+                .get(pod)
+                .and_then(|entry| entry.pod.as_ref())
+                .map(|pod| &pod.requests);
             for (name, amount) in requests.into_iter().flatten() {
                 *used.entry(name.clone()).or_default() += amount;
             }
@@ -192,17 +209,26 @@ impl Index {
     }
 
     fn learn(&mut self, key: &Key, object: &Value, dirty: &mut Vec<Key>) {
-        let mut entry = Entry { controller: controller_of(key, object), ..Entry::default() };
+        let mut entry = Entry {
+            controller: controller_of(key, object),
+            ..Entry::default()
+        };
         match key.kind {
             Kind::Pod => {
                 let pod = read_pod(object);
                 entry.address = self.pod_addresses.take(text(&object["status"]["podIP"]));
                 for (k, v) in &pod.labels {
-                    self.labeled.entry(label(&key.namespace, k, v)).or_default().insert(key.clone());
+                    self.labeled
+                        .entry(label(&key.namespace, k, v))
+                        .or_default()
+                        .insert(key.clone());
                 }
                 self.use_node(&pod.node, &pod.requests, 1);
                 if !pod.node.is_empty() {
-                    self.on_node.entry(pod.node.clone()).or_default().insert(key.clone());
+                    self.on_node
+                        .entry(pod.node.clone())
+                        .or_default()
+                        .insert(key.clone());
                     self.waiting.remove(key);
                 }
                 self.services_of(key, &pod.labels, dirty);
@@ -210,7 +236,9 @@ impl Index {
             }
             Kind::Service | Kind::Ingress => {
                 let ingress = items(&object["status"]["loadBalancer"]["ingress"]).first();
-                entry.address = self.balancer_addresses.take(ingress.map_or("", |ingress| text(&ingress["ip"])));
+                entry.address = self
+                    .balancer_addresses
+                    .take(ingress.map_or("", |ingress| text(&ingress["ip"])));
                 if key.kind == Kind::Service {
                     entry.selector = pairs(&object["spec"]["selector"]);
                     self.services.insert(key.clone());
@@ -227,13 +255,19 @@ impl Index {
 
     fn forget(&mut self, key: &Key, dirty: &mut Vec<Key>) {
         self.services.remove(key);
-        let Some(entry) = self.entries.remove(key) else { return };
+        let Some(entry) = self.entries.remove(key) else {
+            return;
+        };
         if let Some((uid, owner)) = entry.controller {
             remove_from(&mut self.children, &uid, key);
             dirty.push(owner);
         }
         if let Some(address) = entry.address {
-            let pool = if key.kind == Kind::Pod { &mut self.pod_addresses } else { &mut self.balancer_addresses };
+            let pool = if key.kind == Kind::Pod {
+                &mut self.pod_addresses
+            } else {
+                &mut self.balancer_addresses
+            };
             pool.give_back(address);
         }
         if let Some(pod) = entry.pod {
@@ -253,7 +287,9 @@ impl Index {
     }
 
     fn use_node(&mut self, node: &str, requests: &Amounts, sign: i64) {
-        let Some(node) = self.nodes.get_mut(node) else { return };
+        let Some(node) = self.nodes.get_mut(node) else {
+            return;
+        };
         for (name, amount) in requests {
             *node.used.entry(name.clone()).or_default() += sign * amount;
         }
@@ -262,7 +298,10 @@ impl Index {
     /// The services whose selector matches a Pod with these labels.
     fn services_of(&self, pod: &Key, labels: &[(Box<str>, Box<str>)], dirty: &mut Vec<Key>) {
         let first = Key::new(Kind::Service, &pod.namespace, "");
-        let in_namespace = self.services.range(first..).take_while(|key| key.namespace == pod.namespace);
+        let in_namespace = self
+            .services
+            .range(first..)
+            .take_while(|key| key.namespace == pod.namespace);
         for service in in_namespace {
             let selector = self.entries.get(service).map_or(&[][..], |entry| &entry.selector);
             if !selector.is_empty() && selector.iter().all(|pair| labels.contains(pair)) {
@@ -277,7 +316,9 @@ fn label(namespace: &str, key: &str, value: &str) -> Label {
 }
 
 fn pairs(map: &Value) -> Vec<(Box<str>, Box<str>)> {
-    fields(map).map(|(key, value)| (key.as_str().into(), text(value).into())).collect()
+    fields(map)
+        .map(|(key, value)| (key.as_str().into(), text(value).into()))
+        .collect()
 }
 
 fn remove_from<K: std::hash::Hash + Eq>(sets: &mut HashMap<K, BTreeSet<Key>>, of: &K, key: &Key) {
@@ -303,14 +344,21 @@ fn controller_of(key: &Key, object: &Value) -> Option<(Box<str>, Key)> {
     }
     let owner = controller(object)?;
     let kind = Kind::of(text(&owner["apiVersion"]), text(&owner["kind"]))?;
-    Some((text(&owner["uid"]).into(), Key::new(kind, namespace(object), text(&owner["name"]))))
+    Some((
+        text(&owner["uid"]).into(),
+        Key::new(kind, namespace(object), text(&owner["name"])),
+    ))
 }
 
 fn read_pod(pod: &Value) -> PodEntry {
     let finished = crate::pod::is_finished(pod);
     PodEntry {
         node: text(&pod["spec"]["nodeName"]).into(),
-        requests: if finished { Amounts::new() } else { requests(&pod["spec"]) },
+        requests: if finished {
+            Amounts::new()
+        } else {
+            requests(&pod["spec"])
+        },
         labels: pairs(&pod["metadata"]["labels"]),
     }
 }

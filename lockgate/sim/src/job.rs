@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::SimOptions;
 use crate::action::Action;
 use crate::object::{
-    Says, after, annotation, condition, int, is_deleting, is_true, items, key, later, name, pod_from_template,
-    set_condition, set_count, stamp, status_of, text, time, uid, with_status,
+    Says, after, annotation, condition, int, is_deleting, is_true, items, key, later, name,
+    pod_from_template, set_condition, set_count, stamp, status_of, text, time, uid, with_status,
 };
 use crate::replicaset::{hand_down, is_active, is_ready};
 
@@ -26,7 +26,10 @@ const BURST: i64 = 500;
 /// How a Job came to its end.
 pub(crate) enum End {
     Complete,
-    Failed { reason: &'static str, message: &'static str },
+    Failed {
+        reason: &'static str,
+        message: &'static str,
+    },
 }
 
 impl End {
@@ -38,18 +41,28 @@ impl End {
 
 /// Whether a Job has come to its end, and when.
 pub(crate) fn finished_at(job: &Value) -> Option<Timestamp> {
-    let done = ["Complete", "Failed"].into_iter().find(|kind| is_true(&job["status"], kind))?;
+    let done = ["Complete", "Failed"]
+        .into_iter()
+        .find(|kind| is_true(&job["status"], kind))?;
     time(&condition(&job["status"], done)?["lastTransitionTime"])
 }
 
 /// What is to be done for a Job that has come to its end: it goes when its time to live is over.
 pub(crate) fn expire(job: &Value, finished: Timestamp, now: Timestamp) -> Vec<Action> {
-    let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return Vec::new() };
+    let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else {
+        return Vec::new();
+    };
     let end = after(finished, seconds);
     if now < end {
         return vec![Action::WakeAt(end)];
     }
-    key(job).map(|key| Action::Delete { key, uid: uid(job).to_owned() }).into_iter().collect()
+    key(job)
+        .map(|key| Action::Delete {
+            key,
+            uid: uid(job).to_owned(),
+        })
+        .into_iter()
+        .collect()
 }
 
 /// Writes the end of a Job into its status.
@@ -57,7 +70,11 @@ pub(crate) fn write_end(status: &mut Value, end: &End, now: Timestamp) {
     let probed = || json!({"lastProbeTime": stamp(now)});
     match end {
         End::Complete => {
-            let says = Says::new(true, "CompletionsReached", "Reached expected number of succeeded pods");
+            let says = Says::new(
+                true,
+                "CompletionsReached",
+                "Reached expected number of succeeded pods",
+            );
             set_condition(status, "SuccessCriteriaMet", &says, probed(), now);
             set_condition(status, "Complete", &says, probed(), now);
             status["completionTime"] = json!(stamp(now));
@@ -82,7 +99,12 @@ pub fn decide(job: &Value, pods: &[Value], options: &SimOptions, now: Timestamp)
         return expire(job, finished, now);
     }
     let active: Vec<&Value> = pods.iter().filter(|pod| is_active(pod)).collect();
-    let delete = |pod: &&Value| key(pod).map(|key| Action::Delete { key, uid: uid(pod).to_owned() });
+    let delete = |pod: &&Value| {
+        key(pod).map(|key| Action::Delete {
+            key,
+            uid: uid(pod).to_owned(),
+        })
+    };
     if job["spec"]["suspend"] == true {
         let mut actions: Vec<Action> = active.iter().filter_map(delete).collect();
         actions.extend(with_status(job, suspended(job, now)).map(Action::UpdateStatus));
@@ -95,7 +117,13 @@ pub fn decide(job: &Value, pods: &[Value], options: &SimOptions, now: Timestamp)
     }
     if condition(&status, "Suspended").is_some_and(|c| c["status"] == "True") {
         let says = Says::new(false, "JobResumed", "Job resumed");
-        set_condition(&mut status, "Suspended", &says, json!({"lastProbeTime": stamp(now)}), now);
+        set_condition(
+            &mut status,
+            "Suspended",
+            &says,
+            json!({"lastProbeTime": stamp(now)}),
+            now,
+        );
     }
     set_count(&mut status, "succeeded", tally.succeeded);
     set_count(&mut status, "failed", tally.failed);
@@ -114,9 +142,19 @@ pub fn decide(job: &Value, pods: &[Value], options: &SimOptions, now: Timestamp)
         return actions;
     }
     let wake = tally.keep_running(job, &active, options, now, &mut actions);
-    let made = actions.iter().filter(|action| matches!(action, Action::Create(_))).count();
-    let gone = actions.iter().filter(|action| matches!(action, Action::Delete { .. })).count();
-    set_count(&mut status, "active", i64::try_from(active.len() + made - gone).unwrap_or(0));
+    let made = actions
+        .iter()
+        .filter(|action| matches!(action, Action::Create(_)))
+        .count();
+    let gone = actions
+        .iter()
+        .filter(|action| matches!(action, Action::Delete { .. }))
+        .count();
+    set_count(
+        &mut status,
+        "active",
+        i64::try_from(active.len() + made - gone).unwrap_or(0),
+    );
     status["ready"] = json!(active.iter().filter(|pod| is_ready(pod)).count());
     status["terminating"] = json!(pods.iter().filter(|pod| is_deleting(pod)).count());
     actions.extend(hand_down(job, &active));
@@ -143,7 +181,13 @@ fn suspended(job: &Value, now: Timestamp) -> Value {
     status["terminating"] = json!(0);
     if !is_true(&status, "Suspended") {
         let says = Says::new(true, "JobSuspended", "Job suspended");
-        set_condition(&mut status, "Suspended", &says, json!({"lastProbeTime": stamp(now)}), now);
+        set_condition(
+            &mut status,
+            "Suspended",
+            &says,
+            json!({"lastProbeTime": stamp(now)}),
+            now,
+        );
     }
     status
 }
@@ -163,13 +207,19 @@ impl Tally {
         let ends = in_phase("Failed").flat_map(|pod| items(&pod["status"]["containerStatuses"]));
         let mut indexes: BTreeSet<i64> = in_phase("Succeeded").filter_map(index_of).collect();
         indexes.extend(read_ranges(text(&job["status"]["completedIndexes"])));
-        let done = if is_indexed(job) { i64::try_from(indexes.len()).unwrap_or(0) } else { count("Succeeded") };
+        let done = if is_indexed(job) {
+            i64::try_from(indexes.len()).unwrap_or(0)
+        } else {
+            count("Succeeded")
+        };
         Self {
             // What was counted stays counted, even if somebody removes the Pod.
             succeeded: done.max(int(&job["status"]["succeeded"])),
             failed: count("Failed").max(int(&job["status"]["failed"])),
             indexes,
-            last_failure: ends.filter_map(|status| time(&status["state"]["terminated"]["finishedAt"])).max(),
+            last_failure: ends
+                .filter_map(|status| time(&status["state"]["terminated"]["finishedAt"]))
+                .max(),
         }
     }
 
@@ -186,7 +236,10 @@ impl Tally {
         }
         if too_late {
             let message = "Job was active longer than specified deadline";
-            return Some(End::Failed { reason: "DeadlineExceeded", message });
+            return Some(End::Failed {
+                reason: "DeadlineExceeded",
+                message,
+            });
         }
         let done = match job["spec"]["completions"].as_i64() {
             Some(completions) => self.succeeded >= completions,
@@ -213,7 +266,10 @@ impl Tally {
         };
         let wanted = usize::try_from(wanted).unwrap_or(0);
         for pod in active.iter().skip(wanted) {
-            actions.extend(key(pod).map(|key| Action::Delete { key, uid: uid(pod).to_owned() }));
+            actions.extend(key(pod).map(|key| Action::Delete {
+                key,
+                uid: uid(pod).to_owned(),
+            }));
         }
         if active.len() >= wanted {
             return None;
@@ -230,7 +286,9 @@ impl Tally {
             let taken: BTreeSet<i64> = active.iter().filter_map(|pod| index_of(pod)).collect();
             let completions = int(&job["spec"]["completions"]);
             let free = (0..completions).filter(|i| !self.indexes.contains(i) && !taken.contains(i));
-            let made = free.take(usize::try_from(missing).unwrap_or(0)).map(|i| Action::Create(pod(job, Some(i))));
+            let made = free
+                .take(usize::try_from(missing).unwrap_or(0))
+                .map(|i| Action::Create(pod(job, Some(i))));
             actions.extend(made);
         } else {
             actions.extend((0..missing).map(|_| Action::Create(pod(job, None))));

@@ -47,7 +47,9 @@ impl Drop for Member {
 impl Member {
     /// Simulates the cluster of a server in a task of its own. Needs a tokio runtime.
     pub fn start(server: &ApiServer, options: SimOptions) -> Self {
-        Self { task: tokio::spawn(Self::run(server.clone(), options)) }
+        Self {
+            task: tokio::spawn(Self::run(server.clone(), options)),
+        }
     }
 
     /// Simulates the cluster of a server until the server ends.
@@ -127,7 +129,11 @@ impl<'a> Runner<'a> {
         for number in 1..=self.options.nodes.count {
             let node = crate::node::make(&self.options.nodes, number, self.api.local.now());
             let kind = Kind::Node;
-            if self.api.local.get(kind.api_version(), kind.plural(), "", object::name(&node)).is_none()
+            if self
+                .api
+                .local
+                .get(kind.api_version(), kind.plural(), "", object::name(&node))
+                .is_none()
                 && let Err(error) = self.api.local.create(node).await
             {
                 tracing::warn!(%error, number, "failed to make a node");
@@ -136,7 +142,9 @@ impl<'a> Runner<'a> {
     }
 
     fn notice(&mut self, changed: &Changed) {
-        let Some(kind) = Kind::of_plural(&changed.resource.group, &changed.resource.plural) else { return };
+        let Some(kind) = Kind::of_plural(&changed.resource.group, &changed.resource.plural) else {
+            return;
+        };
         let key = Key::new(kind, &changed.namespace, &changed.name);
         let dirty = if changed.deleted {
             self.index.note(&key, None)

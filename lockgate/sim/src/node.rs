@@ -12,7 +12,8 @@ use crate::NodeOptions;
 use crate::action::Action;
 use crate::behaviour::BEHAVIOUR;
 use crate::object::{
-    Says, annotation, condition, is_deleting, is_true, items, name, set_condition, stamp, status_of, with_status,
+    Says, annotation, condition, is_deleting, is_true, items, name, set_condition, stamp, status_of,
+    with_status,
 };
 
 /// The version that kubelets report.
@@ -76,14 +77,32 @@ fn conditions(node: &Value, now: Timestamp) -> Value {
     let lost = annotation(node, BEHAVIOUR) == Some(NOT_READY);
     let mut status = status_of(node);
     let quiet = [
-        ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-        ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-        ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        (
+            "MemoryPressure",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+        (
+            "DiskPressure",
+            "KubeletHasNoDiskPressure",
+            "kubelet has no disk pressure",
+        ),
+        (
+            "PIDPressure",
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+        ),
     ];
     let heard = || json!({"lastHeartbeatTime": stamp(now)});
     for (kind, reason, message) in quiet {
         if condition(&status, kind).is_none() {
-            set_condition(&mut status, kind, &Says::new(false, reason, message), heard(), now);
+            set_condition(
+                &mut status,
+                kind,
+                &Says::new(false, reason, message),
+                heard(),
+                now,
+            );
         }
     }
     if condition(&status, "Ready").is_none() || is_true(&status, "Ready") == lost {
@@ -107,7 +126,11 @@ pub fn decide(node: &Value, now: Timestamp) -> Vec<Action> {
     let taints = items(&node["spec"]["taints"]);
     let tainted = taints.iter().any(|taint| taint["key"] == TAINT);
     if lost != tainted {
-        let mut kept: Vec<Value> = taints.iter().filter(|taint| taint["key"] != TAINT).cloned().collect();
+        let mut kept: Vec<Value> = taints
+            .iter()
+            .filter(|taint| taint["key"] != TAINT)
+            .cloned()
+            .collect();
         if lost {
             kept.push(json!({"key": TAINT, "effect": "NoSchedule"}));
         }
@@ -116,7 +139,10 @@ pub fn decide(node: &Value, now: Timestamp) -> Vec<Action> {
         // The status follows when this is seen.
         return vec![Action::Update(changed)];
     }
-    with_status(node, conditions(node, now)).map(Action::UpdateStatus).into_iter().collect()
+    with_status(node, conditions(node, now))
+        .map(Action::UpdateStatus)
+        .into_iter()
+        .collect()
 }
 
 #[cfg(test)]
@@ -139,10 +165,14 @@ mod tests {
         for (word, ready) in [(Some(NOT_READY), false), (None, true)] {
             crate::object::set_annotation(&mut node, BEHAVIOUR, word);
             let actions = decide(&node, at(9));
-            let [Action::Update(tainted)] = &actions[..] else { panic!("{actions:?}") };
+            let [Action::Update(tainted)] = &actions[..] else {
+                panic!("{actions:?}")
+            };
             assert_eq!(items(&tainted["spec"]["taints"]).is_empty(), ready);
             let actions = decide(tainted, at(9));
-            let [Action::UpdateStatus(changed)] = &actions[..] else { panic!("{actions:?}") };
+            let [Action::UpdateStatus(changed)] = &actions[..] else {
+                panic!("{actions:?}")
+            };
             assert_eq!(is_true(&changed["status"], "Ready"), ready);
             assert_eq!(decide(changed, at(99)), []);
             node = changed.clone();

@@ -72,7 +72,9 @@ pub(crate) fn replicas(object: &Value) -> i64 {
 
 /// The reference to the controller of an object.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {
-    items(&object["metadata"]["ownerReferences"]).iter().find(|owner| owner["controller"] == true)
+    items(&object["metadata"]["ownerReferences"])
+        .iter()
+        .find(|owner| owner["controller"] == true)
 }
 
 /// Whether `owner` controls `object`.
@@ -100,7 +102,9 @@ pub(crate) fn key(object: &Value) -> Option<Key> {
 
 /// A time as Kubernetes writes it: RFC 3339, whole seconds.
 pub(crate) fn stamp(time: Timestamp) -> String {
-    Timestamp::from_second(time.as_second()).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
+    Timestamp::from_second(time.as_second())
+        .unwrap_or(Timestamp::UNIX_EPOCH)
+        .to_string()
 }
 
 /// The time that a field says.
@@ -110,7 +114,8 @@ pub(crate) fn time(value: &Value) -> Option<Timestamp> {
 
 /// `time` and a number of seconds, as far as the calendar goes.
 pub(crate) fn after(time: Timestamp, seconds: i64) -> Timestamp {
-    time.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
+    time.saturating_add(SignedDuration::from_secs(seconds))
+        .unwrap_or(Timestamp::MAX)
 }
 
 /// `time` and a duration, as far as the calendar goes.
@@ -123,14 +128,22 @@ pub(crate) fn share(value: &Value, total: i64, round_up: bool) -> i64 {
     if let Some(number) = value.as_i64() {
         return number;
     }
-    let Some(percent) = text(value).strip_suffix('%').and_then(|p| p.parse::<i64>().ok()) else { return 0 };
+    let Some(percent) = text(value).strip_suffix('%').and_then(|p| p.parse::<i64>().ok()) else {
+        return 0;
+    };
     let hundredths = total.saturating_mul(percent);
-    if round_up { hundredths.saturating_add(99) / 100 } else { hundredths / 100 }
+    if round_up {
+        hundredths.saturating_add(99) / 100
+    } else {
+        hundredths / 100
+    }
 }
 
 /// A condition of a status by its type.
 pub(crate) fn condition<'v>(status: &'v Value, kind: &str) -> Option<&'v Value> {
-    items(&status["conditions"]).iter().find(|condition| condition["type"] == kind)
+    items(&status["conditions"])
+        .iter()
+        .find(|condition| condition["type"] == kind)
 }
 
 /// Whether a condition of a status is true.
@@ -148,7 +161,11 @@ pub(crate) struct Says<'a> {
 
 impl<'a> Says<'a> {
     pub(crate) fn new(status: bool, reason: &'a str, message: &'a str) -> Self {
-        Self { status, reason, message }
+        Self {
+            status,
+            reason,
+            message,
+        }
     }
 
     /// True, with nothing to explain.

@@ -56,7 +56,12 @@ pub(crate) fn is_finished(pod: &Value) -> bool {
 /// What is to be done for a Pod that has a node.
 pub fn decide(seen: &Snapshot<'_>, options: &SimOptions, now: Timestamp) -> Vec<Action> {
     let pod = seen.pod;
-    let delete = || key(pod).map(|key| Action::Delete { key, uid: uid(pod).to_owned() });
+    let delete = || {
+        key(pod).map(|key| Action::Delete {
+            key,
+            uid: uid(pod).to_owned(),
+        })
+    };
     if seen.node == NodeState::Gone {
         return delete().into_iter().collect();
     }
@@ -66,7 +71,10 @@ pub fn decide(seen: &Snapshot<'_>, options: &SimOptions, now: Timestamp) -> Vec<
             // Its containers are gone; whoever holds a finalizer has the word.
             return Vec::new();
         }
-        let end = later(seen.since, options.delay.min(std::time::Duration::from_secs(grace)));
+        let end = later(
+            seen.since,
+            options.delay.min(std::time::Duration::from_secs(grace)),
+        );
         return if seen.node == NodeState::NotReady {
             Vec::new()
         } else if now < end {
@@ -80,15 +88,24 @@ pub fn decide(seen: &Snapshot<'_>, options: &SimOptions, now: Timestamp) -> Vec<
     }
     if seen.node == NodeState::NotReady {
         let mut status = status_of(pod);
-        if !items(&status["conditions"]).iter().any(|c| c["type"] == "Ready" && c["status"] == "True") {
+        if !items(&status["conditions"])
+            .iter()
+            .any(|c| c["type"] == "Ready" && c["status"] == "True")
+        {
             return Vec::new();
         }
         let says = Says::new(false, "NodeNotReady", "");
         set_condition(&mut status, "Ready", &says, json!({}), now);
-        return with_status(pod, status).map(Action::UpdateStatus).into_iter().collect();
+        return with_status(pod, status)
+            .map(Action::UpdateStatus)
+            .into_iter()
+            .collect();
     }
     let (status, wake) = next(seen, options, now);
-    let mut actions: Vec<Action> = with_status(pod, status).map(Action::UpdateStatus).into_iter().collect();
+    let mut actions: Vec<Action> = with_status(pod, status)
+        .map(Action::UpdateStatus)
+        .into_iter()
+        .collect();
     actions.extend(wake.map(Action::WakeAt));
     actions
 }
@@ -111,10 +128,19 @@ impl Steps {
 
 fn next(seen: &Snapshot<'_>, options: &SimOptions, now: Timestamp) -> (Value, Option<Timestamp>) {
     let pod = seen.pod;
-    let moment = Moment { since: seen.since, now, options, pod };
+    let moment = Moment {
+        since: seen.since,
+        now,
+        options,
+        pod,
+    };
     let init = init_steps(&moment);
     let initialized = init.statuses.iter().all(container::is_past_init);
-    let main = if initialized { main_steps(&moment) } else { waiting_steps(pod) };
+    let main = if initialized {
+        main_steps(&moment)
+    } else {
+        waiting_steps(pod)
+    };
 
     let mut status = status_of(pod);
     let phase = phase(pod, &init.statuses, &main.statuses);
@@ -127,9 +153,17 @@ fn next(seen: &Snapshot<'_>, options: &SimOptions, now: Timestamp) -> (Value, Op
     if status["startTime"].is_null() {
         status["startTime"] = json!(stamp(now));
     }
-    let started = init.statuses.iter().chain(&main.statuses).any(container::has_started);
+    let started = init
+        .statuses
+        .iter()
+        .chain(&main.statuses)
+        .any(container::has_started);
     if started && text(&status["podIP"]).is_empty() {
-        let ip = if pod["spec"]["hostNetwork"] == true { seen.host_ip } else { seen.pod_ip };
+        let ip = if pod["spec"]["hostNetwork"] == true {
+            seen.host_ip
+        } else {
+            seen.pod_ip
+        };
         status["podIP"] = json!(ip);
         status["podIPs"] = json!([{"ip": ip}]);
     }
@@ -139,11 +173,20 @@ fn next(seen: &Snapshot<'_>, options: &SimOptions, now: Timestamp) -> (Value, Op
     }
     status["containerStatuses"] = json!(main.statuses);
     let wake = [init.wake, main.wake].into_iter().flatten().min();
-    (status, if matches!(phase, "Succeeded" | "Failed") { None } else { wake })
+    (
+        status,
+        if matches!(phase, "Succeeded" | "Failed") {
+            None
+        } else {
+            wake
+        },
+    )
 }
 
 fn before<'v>(pod: &'v Value, list: &str, name: &Value) -> Option<&'v Value> {
-    items(&pod["status"][list]).iter().find(|status| status["name"] == *name)
+    items(&pod["status"][list])
+        .iter()
+        .find(|status| status["name"] == *name)
 }
 
 fn restart_policy(pod: &Value) -> &str {
@@ -156,7 +199,10 @@ fn restart_policy(pod: &Value) -> &str {
 /// Init containers run one after the other; those that stay (sidecars) only have to start.
 fn init_steps(moment: &Moment<'_>) -> Steps {
     let pod = moment.pod;
-    let mut steps = Steps { statuses: Vec::new(), wake: None };
+    let mut steps = Steps {
+        statuses: Vec::new(),
+        wake: None,
+    };
     let mut open = true;
     for spec in items(&pod["spec"]["initContainers"]) {
         let old = before(pod, "initContainerStatuses", &spec["name"]);
@@ -183,7 +229,10 @@ fn main_steps(moment: &Moment<'_>) -> Steps {
         "OnFailure" => Run::UntilDone,
         _ => Run::Forever,
     };
-    let mut steps = Steps { statuses: Vec::new(), wake: None };
+    let mut steps = Steps {
+        statuses: Vec::new(),
+        wake: None,
+    };
     for spec in items(&pod["spec"]["containers"]) {
         let old = before(pod, "containerStatuses", &spec["name"]);
         let (status, wake) = container::step(spec, old, of_container(pod, spec), run, false, moment);
@@ -194,31 +243,61 @@ fn main_steps(moment: &Moment<'_>) -> Steps {
 
 fn waiting_steps(pod: &Value) -> Steps {
     let wait = |spec: &Value| {
-        container::waiting(spec, before(pod, "containerStatuses", &spec["name"]), "PodInitializing")
+        container::waiting(
+            spec,
+            before(pod, "containerStatuses", &spec["name"]),
+            "PodInitializing",
+        )
     };
-    Steps { statuses: items(&pod["spec"]["containers"]).iter().map(wait).collect(), wake: None }
+    Steps {
+        statuses: items(&pod["spec"]["containers"]).iter().map(wait).collect(),
+        wake: None,
+    }
 }
 
 fn phase(pod: &Value, init: &[Value], main: &[Value]) -> &'static str {
     let failed = |status: &&Value| container::exit_code(status).is_some_and(|code| code != 0);
-    if init.iter().find(|status| !container::is_past_init(status)).is_some_and(|status| failed(&status)) {
+    if init
+        .iter()
+        .find(|status| !container::is_past_init(status))
+        .is_some_and(|status| failed(&status))
+    {
         return "Failed";
     }
     if restart_policy(pod) != "Always" && main.iter().all(|status| container::exit_code(status).is_some()) {
-        return if main.iter().any(|status| failed(&status)) { "Failed" } else { "Succeeded" };
+        return if main.iter().any(|status| failed(&status)) {
+            "Failed"
+        } else {
+            "Succeeded"
+        };
     }
     let all_started = init.iter().all(container::is_past_init) && main.iter().all(container::has_started);
     if all_started { "Running" } else { "Pending" }
 }
 
 fn unready<'v>(statuses: &'v [Value], is_ready: impl Fn(&Value) -> bool) -> Vec<&'v str> {
-    statuses.iter().filter(|status| !is_ready(status)).map(|status| text(&status["name"])).collect()
+    statuses
+        .iter()
+        .filter(|status| !is_ready(status))
+        .map(|status| text(&status["name"]))
+        .collect()
 }
 
-fn conditions(status: &mut Value, phase: &str, init: &[Value], main: &[Value], started: bool, now: Timestamp) {
+fn conditions(
+    status: &mut Value,
+    phase: &str,
+    init: &[Value],
+    main: &[Value],
+    started: bool,
+    now: Timestamp,
+) {
     let finished = matches!(phase, "Succeeded" | "Failed");
     let is_ready = |status: &Value| status["ready"] == true;
-    let sandbox = if started && !finished { Says::yes() } else { Says::new(false, "", "") };
+    let sandbox = if started && !finished {
+        Says::yes()
+    } else {
+        Says::new(false, "", "")
+    };
     set_condition(status, "PodReadyToStartContainers", &sandbox, json!({}), now);
 
     let open = unready(init, container::is_past_init);
@@ -240,7 +319,10 @@ fn conditions(status: &mut Value, phase: &str, init: &[Value], main: &[Value], s
     };
     set_condition(status, "Ready", &says, json!({}), now);
     set_condition(status, "ContainersReady", &says, json!({}), now);
-    if !items(&status["conditions"]).iter().any(|c| c["type"] == "PodScheduled") {
+    if !items(&status["conditions"])
+        .iter()
+        .any(|c| c["type"] == "PodScheduled")
+    {
         set_condition(status, "PodScheduled", &Says::yes(), json!({}), now);
     }
 }

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use crate::action::Action;
 use crate::object::{Says, is_deleting, items, key, set_condition, status_of, text, with_status};
 
-pub(crate) use fit::{matches_node, tolerates};
 pub use fit::{Amounts, NodeInfo, requests};
+pub(crate) use fit::{matches_node, tolerates};
 
 /// What is to be done for a Pod that has no node.
 pub fn decide<'a>(pod: &Value, nodes: impl IntoIterator<Item = &'a NodeInfo>, now: Timestamp) -> Vec<Action> {
@@ -45,13 +45,22 @@ pub fn decide<'a>(pod: &Value, nodes: impl IntoIterator<Item = &'a NodeInfo>, no
         }
     }
     if let Some(node) = best {
-        return key(pod).map(|pod| Action::Bind { pod, node: node.name.clone() }).into_iter().collect();
+        return key(pod)
+            .map(|pod| Action::Bind {
+                pod,
+                node: node.name.clone(),
+            })
+            .into_iter()
+            .collect();
     }
     let message = message(total, &reasons, hopeless);
     let mut status = status_of(pod);
     let says = Says::new(false, "Unschedulable", &message);
     set_condition(&mut status, "PodScheduled", &says, json!({}), now);
-    with_status(pod, status).map(Action::UpdateStatus).into_iter().collect()
+    with_status(pod, status)
+        .map(Action::UpdateStatus)
+        .into_iter()
+        .collect()
 }
 
 /// Why no node takes the Pod, in the words of the scheduler.
@@ -59,11 +68,17 @@ fn message(total: usize, reasons: &BTreeMap<String, usize>, hopeless: usize) -> 
     if total == 0 {
         return "no nodes available to schedule pods".to_owned();
     }
-    let mut counted: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let mut counted: Vec<String> = reasons
+        .iter()
+        .map(|(reason, count)| format!("{count} {reason}"))
+        .collect();
     counted.sort();
     let mut victims = Vec::new();
     if total > hopeless {
-        victims.push(format!("{} No preemption victims found for incoming pod", total - hopeless));
+        victims.push(format!(
+            "{} No preemption victims found for incoming pod",
+            total - hopeless
+        ));
     }
     if hopeless > 0 {
         victims.push(format!("{hopeless} Preemption is not helpful for scheduling"));

@@ -33,7 +33,10 @@ pub struct Snapshot<'a> {
 
 /// The name of the EndpointSlice of a Service.
 pub fn slice_key(namespace: &str, service: &str) -> Key {
-    let suffix: String = template_hash(&json!([namespace, service]), 0).chars().take(5).collect();
+    let suffix: String = template_hash(&json!([namespace, service]), 0)
+        .chars()
+        .take(5)
+        .collect();
     Key::new(Kind::EndpointSlice, namespace, &format!("{service}-{suffix}"))
 }
 
@@ -45,8 +48,10 @@ pub fn decide(seen: &Snapshot<'_>) -> Vec<Action> {
     }
     let wanted = service["spec"]["type"] == "LoadBalancer";
     let ingress = json!({"ip": seen.address, "ipMode": "VIP"});
-    let mut actions: Vec<Action> =
-        balance(service, wanted, ingress).map(Action::UpdateStatus).into_iter().collect();
+    let mut actions: Vec<Action> = balance(service, wanted, ingress)
+        .map(Action::UpdateStatus)
+        .into_iter()
+        .collect();
     let has_selector = fields(&service["spec"]["selector"]).next().is_some();
     if !has_selector || service["spec"]["type"] == "ExternalName" {
         return actions;
@@ -54,12 +59,18 @@ pub fn decide(seen: &Snapshot<'_>) -> Vec<Action> {
     let mut pods: Vec<&Value> = seen
         .pods
         .iter()
-        .filter(|pod| !text(&pod["status"]["podIP"]).is_empty() && !is_deleting(pod) && !crate::pod::is_finished(pod))
+        .filter(|pod| {
+            !text(&pod["status"]["podIP"]).is_empty() && !is_deleting(pod) && !crate::pod::is_finished(pod)
+        })
         .collect();
     pods.sort_by_key(|pod| (text(&pod["status"]["podIP"]), name(pod)));
     pods.truncate(SLICE);
     actions.extend(written(seen.endpoints, endpoints(service, &pods), &["subsets"]));
-    actions.extend(written(seen.slice, slice(service, &pods), &["endpoints", "ports"]));
+    actions.extend(written(
+        seen.slice,
+        slice(service, &pods),
+        &["endpoints", "ports"],
+    ));
     actions
 }
 
@@ -68,14 +79,26 @@ pub fn decide_ingress(ingress: &Value, address: &str) -> Vec<Action> {
     if is_deleting(ingress) {
         return Vec::new();
     }
-    balance(ingress, true, json!({"ip": address})).map(Action::UpdateStatus).into_iter().collect()
+    balance(ingress, true, json!({"ip": address}))
+        .map(Action::UpdateStatus)
+        .into_iter()
+        .collect()
 }
 
 /// What is to be done when a Service is gone: its Endpoints go, too.
 pub fn clean_up(endpoints: &Value) -> Vec<Action> {
     let ours = endpoints["metadata"]["labels"][MANAGED_BY.0] == MANAGED_BY.1;
-    let action = || Some(Action::Delete { key: key(endpoints)?, uid: uid(endpoints).to_owned() });
-    if ours { action().into_iter().collect() } else { Vec::new() }
+    let action = || {
+        Some(Action::Delete {
+            key: key(endpoints)?,
+            uid: uid(endpoints).to_owned(),
+        })
+    };
+    if ours {
+        action().into_iter().collect()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The object with an address from outside, or without.
@@ -87,7 +110,11 @@ fn balance(object: &Value, wanted: bool, ingress: Value) -> Option<Value> {
         return None;
     }
     let mut status = status_of(object);
-    status["loadBalancer"] = if wanted { json!({"ingress": [ingress]}) } else { json!({}) };
+    status["loadBalancer"] = if wanted {
+        json!({"ingress": [ingress]})
+    } else {
+        json!({})
+    };
     with_status(object, status)
 }
 
@@ -95,7 +122,9 @@ const MANAGED_BY: (&str, &str) = ("endpoints.kubernetes.io/managed-by", "endpoin
 
 /// Creates an object, or brings the given fields of the one that is there to what they should be.
 fn written(present: Option<&Value>, wanted: Value, parts: &[&str]) -> Option<Action> {
-    let Some(present) = present else { return Some(Action::Create(wanted)) };
+    let Some(present) = present else {
+        return Some(Action::Create(wanted));
+    };
     let is_same = |part: &&str| {
         let (have, want) = (&present[*part], &wanted[*part]);
         have == want || (items(have).is_empty() && items(want).is_empty())
@@ -111,7 +140,10 @@ fn written(present: Option<&Value>, wanted: Value, parts: &[&str]) -> Option<Act
 }
 
 fn labels(service: &Value, own: &[(&str, &str)]) -> Value {
-    let mut labels = service["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+    let mut labels = service["metadata"]["labels"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     for (key, value) in own {
         labels.insert((*key).to_owned(), json!(value));
     }
@@ -137,11 +169,19 @@ fn ports(service: &Value, pods: &[&Value]) -> Vec<Value> {
             Value::Number(number) => json!(number),
             _ => port["port"].clone(),
         };
-        let protocol = if port["protocol"].is_null() { json!("TCP") } else { port["protocol"].clone() };
+        let protocol = if port["protocol"].is_null() {
+            json!("TCP")
+        } else {
+            port["protocol"].clone()
+        };
         Some((text(&port["name"]).to_owned(), number, protocol))
     };
     let show = |(name, port, protocol)| json!({"name": name, "port": port, "protocol": protocol});
-    items(&service["spec"]["ports"]).iter().filter_map(resolve).map(show).collect()
+    items(&service["spec"]["ports"])
+        .iter()
+        .filter_map(resolve)
+        .map(show)
+        .collect()
 }
 
 fn endpoints(service: &Value, pods: &[&Value]) -> Value {
@@ -163,7 +203,11 @@ fn endpoints(service: &Value, pods: &[&Value]) -> Value {
         }
     }
     let mut subset = json!({});
-    for (field, list) in [("addresses", ready), ("notReadyAddresses", unready), ("ports", ports)] {
+    for (field, list) in [
+        ("addresses", ready),
+        ("notReadyAddresses", unready),
+        ("ports", ports),
+    ] {
         if !list.is_empty() {
             subset[field] = json!(list);
         }

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::action::{Action, Key, Kind};
 use crate::hash::template_hash;
 use crate::object::{
-    int, is_controlled_by, is_deleting, items, key, name, namespace, owner_reference, pod_from_template, replicas,
-    set_count, status_of, text, uid, with_status,
+    int, is_controlled_by, is_deleting, items, key, name, namespace, owner_reference, pod_from_template,
+    replicas, set_count, status_of, text, uid, with_status,
 };
 use crate::replicaset::{available_from, hand_down, is_ready};
 
@@ -46,7 +46,11 @@ fn pod_name(set: &Value, ordinal: i64) -> String {
 }
 
 fn claim_key(set: &Value, template: &Value, ordinal: i64) -> Key {
-    Key::new(Kind::Claim, namespace(set), &format!("{}-{}", name(template), pod_name(set, ordinal)))
+    Key::new(
+        Kind::Claim,
+        namespace(set),
+        &format!("{}-{}", name(template), pod_name(set, ordinal)),
+    )
 }
 
 /// The Pods and claims that the set may make: whoever has these names is in the way.
@@ -54,7 +58,9 @@ pub fn wanted_keys(set: &Value) -> Vec<Key> {
     let start = first(set);
     (start..start + replicas(set))
         .flat_map(|ordinal| {
-            let claims = items(&set["spec"]["volumeClaimTemplates"]).iter().map(move |t| claim_key(set, t, ordinal));
+            let claims = items(&set["spec"]["volumeClaimTemplates"])
+                .iter()
+                .map(move |t| claim_key(set, t, ordinal));
             claims.chain([Key::new(Kind::Pod, namespace(set), &pod_name(set, ordinal))])
         })
         .collect()
@@ -73,12 +79,24 @@ pub fn decide(seen: &Snapshot<'_>, now: Timestamp) -> Vec<Action> {
         .filter(|pod| is_controlled_by(pod, set))
         .filter_map(|pod| Some((name(pod).strip_prefix(&prefix)?.parse().ok()?, pod)))
         .collect();
-    let mut plan = Plan { seen, by_ordinal, now, actions: Vec::new(), wake: None };
+    let mut plan = Plan {
+        seen,
+        by_ordinal,
+        now,
+        actions: Vec::new(),
+        wake: None,
+    };
     plan.replicas();
-    let all: Vec<&Value> = plan.by_ordinal.values().copied().filter(|pod| !is_deleting(pod)).collect();
+    let all: Vec<&Value> = plan
+        .by_ordinal
+        .values()
+        .copied()
+        .filter(|pod| !is_deleting(pod))
+        .collect();
     plan.actions.extend(hand_down(set, &all));
     let status = status(set, &plan);
-    plan.actions.extend(with_status(set, status).map(Action::UpdateStatus));
+    plan.actions
+        .extend(with_status(set, status).map(Action::UpdateStatus));
     plan.actions.extend(plan.wake.map(Action::WakeAt));
     plan.actions
 }
@@ -93,11 +111,16 @@ struct Plan<'a> {
 
 impl Plan<'_> {
     fn delete(&mut self, pod: &Value) {
-        self.actions.extend(key(pod).map(|key| Action::Delete { key, uid: uid(pod).to_owned() }));
+        self.actions.extend(key(pod).map(|key| Action::Delete {
+            key,
+            uid: uid(pod).to_owned(),
+        }));
     }
 
     fn is_available(&mut self, pod: &Value) -> bool {
-        let Some(from) = available_from(pod, int(&self.seen.set["spec"]["minReadySeconds"])) else { return false };
+        let Some(from) = available_from(pod, int(&self.seen.set["spec"]["minReadySeconds"])) else {
+            return false;
+        };
         if from <= self.now || int(&self.seen.set["spec"]["minReadySeconds"]) == 0 {
             return true;
         }
@@ -127,8 +150,13 @@ impl Plan<'_> {
                 return;
             }
         }
-        let surplus: Vec<&Value> =
-            self.by_ordinal.iter().rev().filter(|(o, _)| !(start..end).contains(o)).map(|(_, pod)| *pod).collect();
+        let surplus: Vec<&Value> = self
+            .by_ordinal
+            .iter()
+            .rev()
+            .filter(|(o, _)| !(start..end).contains(o))
+            .map(|(_, pod)| *pod)
+            .collect();
         for pod in &surplus {
             if !is_deleting(pod) {
                 self.delete(pod);
@@ -143,7 +171,9 @@ impl Plan<'_> {
         let partition = int(&set["spec"]["updateStrategy"]["rollingUpdate"]["partition"]);
         let revision = revision(set);
         for ordinal in (start.max(partition)..end).rev() {
-            let Some(pod) = self.by_ordinal.get(&ordinal).copied() else { return };
+            let Some(pod) = self.by_ordinal.get(&ordinal).copied() else {
+                return;
+            };
             if pod["metadata"]["labels"][REVISION_LABEL] != revision.as_str() {
                 if !is_deleting(pod) {
                     self.delete(pod);
@@ -161,7 +191,11 @@ impl Plan<'_> {
         let set = self.seen.set;
         let pod_name = pod_name(set, ordinal);
         // A Pod of somebody else has the name: the set waits until it is gone.
-        if self.seen.existing.contains(&Key::new(Kind::Pod, namespace(set), &pod_name)) {
+        if self
+            .seen
+            .existing
+            .contains(&Key::new(Kind::Pod, namespace(set), &pod_name))
+        {
             return;
         }
         let mut pod = pod_from_template(set, &set["spec"]["template"]);
@@ -176,8 +210,11 @@ impl Plan<'_> {
         }
         let templates = items(&set["spec"]["volumeClaimTemplates"]);
         let is_claimed = |volume: &Value| templates.iter().any(|t| t["metadata"]["name"] == volume["name"]);
-        let mut volumes: Vec<Value> =
-            items(&pod["spec"]["volumes"]).iter().filter(|volume| !is_claimed(volume)).cloned().collect();
+        let mut volumes: Vec<Value> = items(&pod["spec"]["volumes"])
+            .iter()
+            .filter(|volume| !is_claimed(volume))
+            .cloned()
+            .collect();
         for template in templates {
             let key = claim_key(set, template, ordinal);
             volumes.push(json!({"name": name(template), "persistentVolumeClaim": {"claimName": &*key.name}}));
@@ -193,7 +230,10 @@ impl Plan<'_> {
 }
 
 fn claim(set: &Value, template: &Value, key: &Key) -> Value {
-    let mut labels = template["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+    let mut labels = template["metadata"]["labels"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     for (label, value) in crate::object::fields(&set["spec"]["selector"]["matchLabels"]) {
         labels.insert(label.clone(), value.clone());
     }
@@ -221,7 +261,8 @@ fn status(set: &Value, plan: &Plan<'_>) -> Value {
         current.clone_from(&update);
     }
     let present = || plan.by_ordinal.values().filter(|pod| !is_deleting(pod));
-    let count = |filter: &dyn Fn(&Value) -> bool| i64::try_from(present().filter(|p| filter(p)).count()).unwrap_or(0);
+    let count =
+        |filter: &dyn Fn(&Value) -> bool| i64::try_from(present().filter(|p| filter(p)).count()).unwrap_or(0);
     let of = |revision: &str| count(&|pod| pod["metadata"]["labels"][REVISION_LABEL] == revision);
     let is_available =
         |pod: &Value| available_from(pod, min_ready).is_some_and(|from| min_ready == 0 || from <= plan.now);

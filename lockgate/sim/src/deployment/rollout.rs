@@ -25,13 +25,20 @@ pub(crate) fn limits(deployment: &Value) -> (i64, i64) {
     let surge = rolling_share(deployment, "maxSurge", true);
     let unavailable = rolling_share(deployment, "maxUnavailable", false);
     // With neither, nothing could move.
-    let unavailable = if surge == 0 && unavailable == 0 { 1 } else { unavailable };
+    let unavailable = if surge == 0 && unavailable == 0 {
+        1
+    } else {
+        unavailable
+    };
     (surge, unavailable.min(replicas(deployment)))
 }
 
 /// Whether the set of a new template may be made: at once, or, to recreate, when the old Pods are gone.
 pub(super) fn may_start(deployment: &Value, old: &[&Value]) -> bool {
-    !is_recreate(deployment) || old.iter().all(|set| size(set) == 0 && int(&set["status"]["replicas"]) == 0)
+    !is_recreate(deployment)
+        || old
+            .iter()
+            .all(|set| size(set) == 0 && int(&set["status"]["replicas"]) == 0)
 }
 
 /// The size with which the set of a new template begins.
@@ -50,10 +57,16 @@ pub(super) fn plan(deployment: &Value, new: Option<&Value>, old: &[&Value], paus
     }
     let present = || sets.iter().map(|set| size(set)).collect::<Vec<i64>>();
     let Some(new) = new else {
-        return if is_recreate(deployment) { vec![0; sets.len()] } else { present() };
+        return if is_recreate(deployment) {
+            vec![0; sets.len()]
+        } else {
+            present()
+        };
     };
     if is_recreate(deployment) {
-        let gone = old.iter().all(|set| size(set) == 0 && int(&set["status"]["replicas"]) == 0);
+        let gone = old
+            .iter()
+            .all(|set| size(set) == 0 && int(&set["status"]["replicas"]) == 0);
         let mut sizes = vec![0; sets.len()];
         sizes[0] = if gone { replicas(deployment) } else { size(new) };
         return sizes;
@@ -103,7 +116,9 @@ fn shrink(deployment: &Value, new: &Value, old: &[&Value], sizes: &mut [i64]) {
         broken_taken += take;
     }
     let all_available: i64 = available(new) + old.iter().map(|set| available(set)).sum::<i64>();
-    let mut spare = (all_available - minimum).min(total - broken_taken - minimum - missing_new).max(0);
+    let mut spare = (all_available - minimum)
+        .min(total - broken_taken - minimum - missing_new)
+        .max(0);
     for size in &mut sizes[1..] {
         let take = (*size).min(spare);
         *size -= take;
@@ -118,7 +133,11 @@ fn scale(deployment: &Value, new: Option<&Value>, sets: &[&Value]) -> Vec<i64> {
     let active: Vec<usize> = (0..sets.len()).filter(|i| sizes[*i] > 0).collect();
     if active.len() <= 1 {
         // With no active set the newest one is meant: the new one, or else the last of the old.
-        let only = active.first().copied().or(if new.is_some() { Some(0) } else { sets.len().checked_sub(1) });
+        let only = active.first().copied().or(if new.is_some() {
+            Some(0)
+        } else {
+            sets.len().checked_sub(1)
+        });
         if let Some(only) = only {
             sizes[only] = wanted;
         }
@@ -149,17 +168,31 @@ fn proportional(deployment: &Value, sets: &[&Value], active: &[usize], sizes: &m
     // The largest first; among equals the newest when growing, the oldest when shrinking.
     let born = |i: usize| text(&sets[i]["metadata"]["creationTimestamp"]);
     order.sort_by(|a, b| {
-        let by_age = if to_add > 0 { born(*b).cmp(born(*a)) } else { born(*a).cmp(born(*b)) };
+        let by_age = if to_add > 0 {
+            born(*b).cmp(born(*a))
+        } else {
+            born(*a).cmp(born(*b))
+        };
         sizes[*b].cmp(&sizes[*a]).then(by_age)
     });
     let mut added = 0;
     for i in &order {
         let maximum = annotation(sets[*i], MAXIMUM).and_then(|text| text.parse::<i64>().ok());
-        let maximum = maximum.unwrap_or_else(|| int(&deployment["status"]["replicas"])).max(1);
-        let share = if wanted == 0 { 0 } else { (sizes[*i] * allowed + maximum / 2) / maximum };
+        let maximum = maximum
+            .unwrap_or_else(|| int(&deployment["status"]["replicas"]))
+            .max(1);
+        let share = if wanted == 0 {
+            0
+        } else {
+            (sizes[*i] * allowed + maximum / 2) / maximum
+        };
         let change = share - sizes[*i];
         let rest = to_add - added;
-        let change = if to_add > 0 { change.clamp(0, rest) } else { change.clamp(rest, 0) };
+        let change = if to_add > 0 {
+            change.clamp(0, rest)
+        } else {
+            change.clamp(rest, 0)
+        };
         sizes[*i] = (sizes[*i] + change).max(0);
         added += change;
     }

@@ -23,13 +23,20 @@ pub(super) fn next(
 ) -> (Value, Option<Timestamp>) {
     let before = status_of(deployment);
     let sum = |field: &str| {
-        new.into_iter().chain(old.iter().copied()).map(|set| int(&set["status"][field])).sum::<i64>()
+        new.into_iter()
+            .chain(old.iter().copied())
+            .map(|set| int(&set["status"][field]))
+            .sum::<i64>()
     };
     let mut status = before.clone();
     let available = sum("availableReplicas");
     status["observedGeneration"] = deployment["metadata"]["generation"].clone();
     set_count(&mut status, "replicas", sum("replicas"));
-    set_count(&mut status, "updatedReplicas", new.map_or(0, |set| int(&set["status"]["replicas"])));
+    set_count(
+        &mut status,
+        "updatedReplicas",
+        new.map_or(0, |set| int(&set["status"]["replicas"])),
+    );
     set_count(&mut status, "readyReplicas", sum("readyReplicas"));
     set_count(&mut status, "availableReplicas", available);
     set_count(&mut status, "unavailableReplicas", (planned - available).max(0));
@@ -45,7 +52,9 @@ pub(super) fn next(
 pub(super) fn is_complete(deployment: &Value) -> bool {
     let status = &deployment["status"];
     let wanted = replicas(deployment);
-    ["updatedReplicas", "replicas", "availableReplicas"].iter().all(|field| int(&status[*field]) == wanted)
+    ["updatedReplicas", "replicas", "availableReplicas"]
+        .iter()
+        .all(|field| int(&status[*field]) == wanted)
         && int(&status["observedGeneration"]) >= int(&deployment["metadata"]["generation"])
 }
 
@@ -53,21 +62,42 @@ pub(super) fn is_complete(deployment: &Value) -> bool {
 pub(crate) fn availability(deployment: &Value, status: &mut Value, now: Timestamp) {
     let (_, unavailable) = limits(deployment);
     let says = if int(&status["availableReplicas"]) >= replicas(deployment) - unavailable {
-        Says::new(true, "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        Says::new(
+            true,
+            "MinimumReplicasAvailable",
+            "Deployment has minimum availability.",
+        )
     } else {
-        Says::new(false, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+        Says::new(
+            false,
+            "MinimumReplicasUnavailable",
+            "Deployment does not have minimum availability.",
+        )
     };
-    if condition(status, "Available").is_some_and(|old| old["reason"] == says.reason && is_true(status, "Available") == says.status)
+    if condition(status, "Available")
+        .is_some_and(|old| old["reason"] == says.reason && is_true(status, "Available") == says.status)
     {
         return;
     }
-    set_condition(status, "Available", &says, json!({"lastUpdateTime": stamp(now)}), now);
+    set_condition(
+        status,
+        "Available",
+        &says,
+        json!({"lastUpdateTime": stamp(now)}),
+        now,
+    );
 }
 
 /// Sets the condition `Progressing`, with the present as the time of its update.
 pub(crate) fn set_progress(status: &mut Value, ok: bool, reason: &str, message: &str, now: Timestamp) {
     let says = Says::new(ok, reason, message);
-    set_condition(status, "Progressing", &says, json!({"lastUpdateTime": stamp(now)}), now);
+    set_condition(
+        status,
+        "Progressing",
+        &says,
+        json!({"lastUpdateTime": stamp(now)}),
+        now,
+    );
 }
 
 /// Says how the rollout goes; returns when its time is up.
@@ -79,13 +109,17 @@ fn progress(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let paused = deployment["spec"]["paused"] == true;
-    let deadline = deployment["spec"]["progressDeadlineSeconds"].as_i64().filter(|seconds| *seconds < NEVER);
+    let deadline = deployment["spec"]["progressDeadlineSeconds"]
+        .as_i64()
+        .filter(|seconds| *seconds < NEVER);
     let reason = condition(before, "Progressing").map(|c| c["reason"].as_str().unwrap_or("").to_owned());
     let complete = is_complete(deployment);
     let status = &mut deployment["status"];
     deadline?;
     if paused {
-        if reason.as_deref() != Some("DeploymentPaused") && reason.as_deref() != Some("NewReplicaSetAvailable") {
+        if reason.as_deref() != Some("DeploymentPaused")
+            && reason.as_deref() != Some("NewReplicaSetAvailable")
+        {
             set_progress_unknown(status, "DeploymentPaused", "Deployment is paused", now);
         }
         return None;
@@ -101,13 +135,25 @@ fn progress(
     }
     let set = set.unwrap_or_default();
     if complete {
-        set_progress(status, true, "NewReplicaSetAvailable", &format!("ReplicaSet \"{set}\" has successfully progressed."), now);
+        set_progress(
+            status,
+            true,
+            "NewReplicaSetAvailable",
+            &format!("ReplicaSet \"{set}\" has successfully progressed."),
+            now,
+        );
         return None;
     }
     if let Some(news) = news {
         set_progress(status, true, "NewReplicaSetCreated", news, now);
     } else if moved(status, before) || reason.is_none() {
-        set_progress(status, true, "ReplicaSetUpdated", &format!("ReplicaSet \"{set}\" is progressing."), now);
+        set_progress(
+            status,
+            true,
+            "ReplicaSetUpdated",
+            &format!("ReplicaSet \"{set}\" is progressing."),
+            now,
+        );
     }
     time_out(deployment, set, now)
 }
@@ -133,7 +179,9 @@ fn moved(status: &Value, before: &Value) -> bool {
 
 /// Says so when a rollout has not moved for too long; returns when that would be.
 pub(crate) fn time_out(deployment: &mut Value, set: &str, now: Timestamp) -> Option<Timestamp> {
-    let seconds = deployment["spec"]["progressDeadlineSeconds"].as_i64().filter(|seconds| *seconds < NEVER)?;
+    let seconds = deployment["spec"]["progressDeadlineSeconds"]
+        .as_i64()
+        .filter(|seconds| *seconds < NEVER)?;
     let status = &mut deployment["status"];
     let reason = &condition(status, "Progressing")?["reason"];
     if reason == "ProgressDeadlineExceeded" || reason == "NewReplicaSetAvailable" {

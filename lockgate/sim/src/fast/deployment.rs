@@ -26,23 +26,43 @@ pub(super) fn next(deployment: &Value, progress: Progress, now: Timestamp) -> (V
     // A paused Deployment keeps its old template and can still be scaled.
     let held = deployment["spec"]["paused"] == true && !known && rolled_out;
     let settled = (known && rolled_out) || held;
-    let progress = if held { Progress::There { well: true } } else { progress };
+    let progress = if held {
+        Progress::There { well: true }
+    } else {
+        progress
+    };
 
     let wanted = replicas(deployment);
     let before = int(&status["availableReplicas"]);
     let counts = match progress {
-        Progress::There { well: true } => Counts { replicas: wanted, updated: wanted, available: wanted },
+        Progress::There { well: true } => Counts {
+            replicas: wanted,
+            updated: wanted,
+            available: wanted,
+        },
         // What was rolled out and then fails has nothing else to fall back on.
-        Progress::There { well: false } if settled => Counts { replicas: wanted, updated: wanted, available: 0 },
+        Progress::There { well: false } if settled => Counts {
+            replicas: wanted,
+            updated: wanted,
+            available: 0,
+        },
         Progress::Moving if settled => scaled(wanted, before),
         _ => rolling(deployment, before),
     };
     status["observedGeneration"] = deployment["metadata"]["generation"].clone();
     set_count(&mut status, "replicas", counts.replicas);
-    set_count(&mut status, "updatedReplicas", if held { 0 } else { counts.updated });
+    set_count(
+        &mut status,
+        "updatedReplicas",
+        if held { 0 } else { counts.updated },
+    );
     set_count(&mut status, "readyReplicas", counts.available);
     set_count(&mut status, "availableReplicas", counts.available);
-    set_count(&mut status, "unavailableReplicas", counts.replicas - counts.available);
+    set_count(
+        &mut status,
+        "unavailableReplicas",
+        counts.replicas - counts.available,
+    );
     availability(deployment, &mut status, now);
     match progress {
         _ if settled => {}
@@ -60,7 +80,10 @@ pub(super) fn next(deployment: &Value, progress: Progress, now: Timestamp) -> (V
     let mut changed = deployment.clone();
     changed["status"] = status;
     if !known && !held {
-        let revision = annotation(deployment, REVISION).and_then(|text| text.parse::<i64>().ok()).unwrap_or(0) + 1;
+        let revision = annotation(deployment, REVISION)
+            .and_then(|text| text.parse::<i64>().ok())
+            .unwrap_or(0)
+            + 1;
         set_annotation(&mut changed, REVISION, Some(&revision.to_string()));
     }
     let wake = time_out(&mut changed, &set, now);
@@ -69,7 +92,11 @@ pub(super) fn next(deployment: &Value, progress: Progress, now: Timestamp) -> (V
 
 /// The present template, in another number.
 fn scaled(wanted: i64, before: i64) -> Counts {
-    Counts { replicas: wanted, updated: wanted, available: before.min(wanted) }
+    Counts {
+        replicas: wanted,
+        updated: wanted,
+        available: before.min(wanted),
+    }
 }
 
 /// A new template, as far as it gets without one of its Pods becoming ready.
@@ -77,7 +104,15 @@ fn rolling(deployment: &Value, before: i64) -> Counts {
     let wanted = replicas(deployment);
     let (surge, unavailable) = limits(deployment);
     let recreate = deployment["spec"]["strategy"]["type"] == "Recreate";
-    let left = if recreate { 0 } else { before.min(wanted - unavailable) };
+    let left = if recreate {
+        0
+    } else {
+        before.min(wanted - unavailable)
+    };
     let updated = (wanted + surge - left).min(wanted);
-    Counts { replicas: left + updated, updated, available: left }
+    Counts {
+        replicas: left + updated,
+        updated,
+        available: left,
+    }
 }

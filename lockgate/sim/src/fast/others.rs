@@ -51,7 +51,11 @@ pub(super) fn stateful_set(set: &Value, progress: Progress) -> Value {
     status["availableReplicas"] = json!(ready);
     set_count(&mut status, "readyReplicas", ready);
     set_count(&mut status, "updatedReplicas", updated);
-    set_count(&mut status, "currentReplicas", if current == update { all } else { all - updated });
+    set_count(
+        &mut status,
+        "currentReplicas",
+        if current == update { all } else { all - updated },
+    );
     status["currentRevision"] = json!(current);
     status["updateRevision"] = json!(update);
     status["collisionCount"] = json!(0);
@@ -107,7 +111,13 @@ pub(super) fn job(job: &Value, progress: Progress, now: Timestamp) -> Value {
         return with(job, status);
     }
     if is_true(&status, "Suspended") {
-        set_condition(&mut status, "Suspended", &Says::new(false, "JobResumed", "Job resumed"), probed(), now);
+        set_condition(
+            &mut status,
+            "Suspended",
+            &Says::new(false, "JobResumed", "Job resumed"),
+            probed(),
+            now,
+        );
     }
     if status["startTime"].is_null() {
         status["startTime"] = json!(stamp(now));
@@ -126,7 +136,11 @@ pub(super) fn job(job: &Value, progress: Progress, now: Timestamp) -> Value {
             write_end(&mut status, &End::Complete, now);
         }
         Progress::There { well: false } => {
-            set_count(&mut status, "failed", job["spec"]["backoffLimit"].as_i64().unwrap_or(6) + 1);
+            set_count(
+                &mut status,
+                "failed",
+                job["spec"]["backoffLimit"].as_i64().unwrap_or(6) + 1,
+            );
             write_end(&mut status, &End::BACKOFF, now);
         }
     }

@@ -17,13 +17,20 @@ pub(super) struct Addresses {
 
 impl Addresses {
     pub(super) fn new(network: Ipv4Addr) -> Self {
-        Self { network: u32::from(network), next: 0, taken: HashSet::new() }
+        Self {
+            network: u32::from(network),
+            next: 0,
+            taken: HashSet::new(),
+        }
     }
 
     /// An address that nobody has; when all are taken, one that somebody has.
     pub(super) fn free(&self) -> String {
         let candidates = (0..COUNT).map(|i| (self.next + i) % COUNT);
-        let free = candidates.into_iter().find(|i| !self.taken.contains(i)).unwrap_or(self.next % COUNT);
+        let free = candidates
+            .into_iter()
+            .find(|i| !self.taken.contains(i))
+            .unwrap_or(self.next % COUNT);
         Ipv4Addr::from(self.network.wrapping_add(free + 1)).to_string()
     }
 

@@ -29,18 +29,30 @@ pub(super) enum Failure {
 
 impl From<ApiError> for Failure {
     fn from(error: ApiError) -> Self {
-        if error.is_not_found() { Self::Gone } else { Self::Again(error.to_string()) }
+        if error.is_not_found() {
+            Self::Gone
+        } else {
+            Self::Again(error.to_string())
+        }
     }
 }
 
 impl Api {
     pub(super) fn new(server: &ApiServer) -> Self {
         let user = UserInfo::new(USER, ["system:masters", "system:authenticated"]);
-        Self { local: server.local(user.clone()), service: server.as_user(user) }
+        Self {
+            local: server.local(user.clone()),
+            service: server.as_user(user),
+        }
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Value> {
-        self.local.get(key.kind.api_version(), key.kind.plural(), &key.namespace, &key.name)
+        self.local.get(
+            key.kind.api_version(),
+            key.kind.plural(),
+            &key.namespace,
+            &key.name,
+        )
     }
 
     /// Does one thing. Returns what was written.
@@ -53,7 +65,9 @@ impl Api {
             Action::Delete { key, uid } => {
                 let (api_version, plural) = (key.kind.api_version(), key.kind.plural());
                 let uid = (!uid.is_empty()).then_some(uid.as_str());
-                self.local.delete(api_version, plural, &key.namespace, &key.name, uid).await?;
+                self.local
+                    .delete(api_version, plural, &key.namespace, &key.name, uid)
+                    .await?;
                 Ok(None)
             }
             Action::WakeAt(_) => Ok(None),
@@ -67,10 +81,13 @@ impl Api {
             "metadata": {"name": &*pod.name, "namespace": &*pod.namespace},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         });
-        let request = http::Request::post(format!("/api/v1/namespaces/{}/pods/{}/binding", pod.namespace, pod.name))
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(binding.to_string())))
-            .map_err(|error| Failure::Again(error.to_string()))?;
+        let request = http::Request::post(format!(
+            "/api/v1/namespaces/{}/pods/{}/binding",
+            pod.namespace, pod.name
+        ))
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(binding.to_string())))
+        .map_err(|error| Failure::Again(error.to_string()))?;
         let Ok(response) = self.service.clone().call(request).await;
         match response.status().as_u16() {
             200..=299 => Ok(()),

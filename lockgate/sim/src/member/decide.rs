@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::Runner;
 use crate::action::{Action, Key, Kind};
 use crate::object::{fields, text, uid};
-use crate::{claim, daemonset, deployment, fast, job, node, pod, replicaset, scheduler, service, statefulset};
+use crate::{
+    claim, daemonset, deployment, fast, job, node, pod, replicaset, scheduler, service, statefulset,
+};
 
 impl Runner<'_> {
     /// What is to be done about one object.
@@ -14,7 +16,9 @@ impl Runner<'_> {
         if matches!(key.kind, Kind::Endpoints | Kind::EndpointSlice) {
             return Vec::new();
         }
-        let Some(object) = self.api.get(key) else { return self.decide_gone(key) };
+        let Some(object) = self.api.get(key) else {
+            return self.decide_gone(key);
+        };
         match key.kind {
             Kind::Node => node::decide(&object, now),
             Kind::Pod => self.decide_pod(key, &object, now),
@@ -28,13 +32,23 @@ impl Runner<'_> {
             Kind::Service => self.decide_service(key, &object),
             Kind::Ingress => service::decide_ingress(&object, &self.index.free_balancer_address()),
             Kind::Claim => {
-                let volume = self.api.get(&Key::new(Kind::Volume, "", &claim::volume_name(&object)));
+                let volume = self
+                    .api
+                    .get(&Key::new(Kind::Volume, "", &claim::volume_name(&object)));
                 claim::decide(&object, volume.as_ref())
             }
             Kind::Volume => {
                 let reference = &object["spec"]["claimRef"];
-                let claim = Key::new(Kind::Claim, text(&reference["namespace"]), text(&reference["name"]));
-                let claim = if claim.name.is_empty() { None } else { self.api.get(&claim) };
+                let claim = Key::new(
+                    Kind::Claim,
+                    text(&reference["namespace"]),
+                    text(&reference["name"]),
+                );
+                let claim = if claim.name.is_empty() {
+                    None
+                } else {
+                    self.api.get(&claim)
+                };
                 claim::decide_volume(&object, claim.as_ref(), now)
             }
             Kind::Endpoints | Kind::EndpointSlice => Vec::new(),
@@ -45,7 +59,10 @@ impl Runner<'_> {
         if key.kind != Kind::Service {
             return Vec::new();
         }
-        let endpoints = self.api.get(&Key { kind: Kind::Endpoints, ..key.clone() });
+        let endpoints = self.api.get(&Key {
+            kind: Kind::Endpoints,
+            ..key.clone()
+        });
         endpoints.as_ref().map(service::clean_up).unwrap_or_default()
     }
 
@@ -71,7 +88,13 @@ impl Runner<'_> {
             "" => self.index.free_pod_address(),
             ip => ip.to_owned(),
         };
-        let seen = pod::Snapshot { pod: object, node: state, host_ip, pod_ip: &pod_ip, since };
+        let seen = pod::Snapshot {
+            pod: object,
+            node: state,
+            host_ip,
+            pod_ip: &pod_ip,
+            since,
+        };
         pod::decide(&seen, self.options, now)
     }
 
@@ -79,9 +102,17 @@ impl Runner<'_> {
         if key.kind == Kind::Deployment {
             let owned = self.index.children(uid(object), Kind::ReplicaSet);
             let name = Key::new(Kind::ReplicaSet, &key.namespace, &deployment::set_name(object));
-            let namesake = if owned.contains(&name) { None } else { self.api.get(&name) };
+            let namesake = if owned.contains(&name) {
+                None
+            } else {
+                self.api.get(&name)
+            };
             let sets = self.objects(&owned);
-            let seen = deployment::Snapshot { deployment: object, sets: &sets, namesake: namesake.as_ref() };
+            let seen = deployment::Snapshot {
+                deployment: object,
+                sets: &sets,
+                namesake: namesake.as_ref(),
+            };
             return deployment::decide(&seen, now);
         }
         let pods = self.objects(&self.index.children(uid(object), Kind::Pod));
@@ -92,7 +123,11 @@ impl Runner<'_> {
             Kind::StatefulSet => {
                 let mut existing = statefulset::wanted_keys(object);
                 existing.retain(|key| self.api.get(key).is_some());
-                let seen = statefulset::Snapshot { set: object, pods: &pods, existing: &existing };
+                let seen = statefulset::Snapshot {
+                    set: object,
+                    pods: &pods,
+                    existing: &existing,
+                };
                 statefulset::decide(&seen, now)
             }
             _ => Vec::new(),
@@ -105,16 +140,25 @@ impl Runner<'_> {
             Kind::DaemonSet => daemonset::wanted_nodes(object, self.index.nodes()),
             _ => 0,
         };
-        let seen = fast::Snapshot { workload: object, nodes, since, delay: self.options.delay };
+        let seen = fast::Snapshot {
+            workload: object,
+            nodes,
+            since,
+            delay: self.options.delay,
+        };
         fast::decide(&seen, now)
     }
 
     fn decide_service(&mut self, key: &Key, object: &Value) -> Vec<Action> {
-        let selector: Vec<(&str, &str)> =
-            fields(&object["spec"]["selector"]).map(|(k, v)| (k.as_str(), text(v))).collect();
+        let selector: Vec<(&str, &str)> = fields(&object["spec"]["selector"])
+            .map(|(k, v)| (k.as_str(), text(v)))
+            .collect();
         let mut pods = self.objects(&self.index.labeled(&key.namespace, &selector));
         pods.retain(|pod| selector.iter().all(|(k, v)| pod["metadata"]["labels"][*k] == *v));
-        let endpoints = self.api.get(&Key { kind: Kind::Endpoints, ..key.clone() });
+        let endpoints = self.api.get(&Key {
+            kind: Kind::Endpoints,
+            ..key.clone()
+        });
         let slice = self.api.get(&service::slice_key(&key.namespace, &key.name));
         let seen = service::Snapshot {
             service: object,

@@ -39,7 +39,9 @@ pub(super) enum Run {
 
 /// Whether a container has ever run.
 pub(super) fn has_started(status: &Value) -> bool {
-    !status["state"]["running"].is_null() || !status["state"]["terminated"].is_null() || int(&status["restartCount"]) > 0
+    !status["state"]["running"].is_null()
+        || !status["state"]["terminated"].is_null()
+        || int(&status["restartCount"]) > 0
         || !status["lastState"]["terminated"].is_null()
 }
 
@@ -80,10 +82,18 @@ pub(super) fn step(
     {
         return resting(spec, old, behaviour, run, init, moment);
     }
-    let usual = if init { Duration::ZERO } else { moment.options.delay };
+    let usual = if init {
+        Duration::ZERO
+    } else {
+        moment.options.delay
+    };
     let start = later(moment.since, behaviour.start_delay(usual));
     if moment.now < start {
-        let reason = if init { "PodInitializing" } else { "ContainerCreating" };
+        let reason = if init {
+            "PodInitializing"
+        } else {
+            "ContainerCreating"
+        };
         return (waiting(spec, old, reason), Some(start));
     }
     if behaviour == Behaviour::PullError {
@@ -103,7 +113,12 @@ fn start_now(
     init: bool,
     moment: &Moment<'_>,
 ) -> (Value, Option<Timestamp>) {
-    let mut new = status(spec, old, json!({"running": {"startedAt": stamp(moment.now)}}), true);
+    let mut new = status(
+        spec,
+        old,
+        json!({"running": {"startedAt": stamp(moment.now)}}),
+        true,
+    );
     new["restartCount"] = json!(restarts);
     let identity = json!([uid(moment.pod), spec["name"], restarts]);
     new["containerID"] = json!(format!("sim://{}", template_hash(&identity, 0)));

@@ -35,7 +35,9 @@ impl NodeInfo {
     /// Reads a node; what it has given is not in it.
     pub fn read(node: &Value) -> Self {
         let text_of = |(key, value): (&String, &Value)| (key.clone(), text(value).to_owned());
-        let address = items(&node["status"]["addresses"]).iter().find(|a| a["type"] == "InternalIP");
+        let address = items(&node["status"]["addresses"])
+            .iter()
+            .find(|a| a["type"] == "InternalIP");
         Self {
             name: name(node).to_owned(),
             address: address.map_or("", |address| text(&address["address"])).to_owned(),
@@ -55,7 +57,9 @@ impl NodeInfo {
 }
 
 fn amounts(list: &Value) -> Amounts {
-    fields(list).filter_map(|(name, value)| Some((name.as_str().into(), amount(name, value)?))).collect()
+    fields(list)
+        .filter_map(|(name, value)| Some((name.as_str().into(), amount(name, value)?)))
+        .collect()
 }
 
 fn amount(name: &str, value: &Value) -> Option<i64> {
@@ -63,7 +67,11 @@ fn amount(name: &str, value: &Value) -> Option<i64> {
         Value::String(text) => Quantity::parse(text).ok()?,
         other => Quantity::parse(&other.to_string()).ok()?,
     };
-    Some(if name == "cpu" { quantity.milli() } else { quantity.units() })
+    Some(if name == "cpu" {
+        quantity.milli()
+    } else {
+        quantity.units()
+    })
 }
 
 fn add(total: &mut Amounts, more: &Amounts) {
@@ -115,7 +123,10 @@ pub(super) struct Refusal {
 }
 
 pub(super) fn refusal(pod: &Value, wanted: &Amounts, node: &NodeInfo) -> Refusal {
-    let refused = |reason: String| Refusal { reasons: vec![reason], is_final: true };
+    let refused = |reason: String| Refusal {
+        reasons: vec![reason],
+        is_final: true,
+    };
     let tolerations = items(&pod["spec"]["tolerations"]);
     if node.unschedulable && !tolerates(tolerations, "node.kubernetes.io/unschedulable", "", "NoSchedule") {
         return refused("node(s) were unschedulable".to_owned());
@@ -129,7 +140,10 @@ pub(super) fn refusal(pod: &Value, wanted: &Amounts, node: &NodeInfo) -> Refusal
     if !matches_node(&pod["spec"], node) {
         return refused("node(s) didn't match Pod's node affinity/selector".to_owned());
     }
-    let mut refusal = Refusal { reasons: Vec::new(), is_final: false };
+    let mut refusal = Refusal {
+        reasons: Vec::new(),
+        is_final: false,
+    };
     for (name, amount) in wanted {
         let all = node.allocatable.get(name).copied().unwrap_or(0);
         let used = node.used.get(name).copied().unwrap_or(0);
@@ -185,8 +199,12 @@ fn holds(expression: &Value, found: Option<&str>) -> bool {
         "NotIn" => !is_listed,
         "Exists" => found.is_some(),
         "DoesNotExist" => found.is_none(),
-        "Gt" => number(found).zip(limit).is_some_and(|(found, limit)| found > limit),
-        "Lt" => number(found).zip(limit).is_some_and(|(found, limit)| found < limit),
+        "Gt" => number(found)
+            .zip(limit)
+            .is_some_and(|(found, limit)| found > limit),
+        "Lt" => number(found)
+            .zip(limit)
+            .is_some_and(|(found, limit)| found < limit),
         _ => false,
     }
 }
