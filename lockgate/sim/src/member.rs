@@ -153,6 +153,10 @@ impl<'a> Runner<'a> {
         } else {
             self.index.note_name(&key, false)
         };
+        self.push(dirty);
+    }
+
+    fn push(&mut self, dirty: Vec<Key>) {
         for key in dirty {
             self.agenda.push(key);
         }
@@ -171,7 +175,8 @@ impl<'a> Runner<'a> {
             match self.api.perform(action).await {
                 Ok(Some(written)) => {
                     if let Some(key) = object::key(&written).filter(|key| Index::reads(key.kind)) {
-                        self.index.note(&key, Some(&written));
+                        let dirty = self.index.note(&key, Some(&written));
+                        self.push(dirty);
                     }
                 }
                 Ok(None) => {}

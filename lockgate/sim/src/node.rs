@@ -107,7 +107,7 @@ fn conditions(node: &Value, now: Timestamp) -> Value {
     }
     if condition(&status, "Ready").is_none() || is_true(&status, "Ready") == lost {
         let says = if lost {
-            Says::new(false, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+            Says::unknown("NodeStatusUnknown", "Kubelet stopped posting node status.")
         } else {
             Says::new(true, "KubeletReady", "kubelet is posting ready status")
         };

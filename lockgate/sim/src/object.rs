@@ -154,15 +154,15 @@ pub(crate) fn is_true(status: &Value, kind: &str) -> bool {
 /// What a condition says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Says<'a> {
-    pub(crate) status: bool,
+    pub(crate) status: &'static str,
     pub(crate) reason: &'a str,
     pub(crate) message: &'a str,
 }
 
 impl<'a> Says<'a> {
-    pub(crate) fn new(status: bool, reason: &'a str, message: &'a str) -> Self {
+    pub(crate) fn new(is_true: bool, reason: &'a str, message: &'a str) -> Self {
         Self {
-            status,
+            status: if is_true { "True" } else { "False" },
             reason,
             message,
         }
@@ -172,20 +172,33 @@ impl<'a> Says<'a> {
     pub(crate) fn yes() -> Self {
         Self::new(true, "", "")
     }
+
+    /// Neither true nor false.
+    pub(crate) fn unknown(reason: &'a str, message: &'a str) -> Self {
+        Self {
+            status: "Unknown",
+            reason,
+            message,
+        }
+    }
 }
 
-/// Sets a condition; its transition time moves only with its status. `extra` are further fields.
+/// Sets a condition; its transition time moves only with its status. `extra` are further fields; those that the
+/// condition has and nobody mentions stay.
 pub(crate) fn set_condition(status: &mut Value, kind: &str, says: &Says<'_>, extra: Value, now: Timestamp) {
-    let word = if says.status { "True" } else { "False" };
-    let since = condition(status, kind)
-        .filter(|old| old["status"] == word)
-        .map_or_else(|| json!(stamp(now)), |old| old["lastTransitionTime"].clone());
-    let mut new = json!({"type": kind, "status": word, "lastTransitionTime": since});
-    if !says.reason.is_empty() {
-        new["reason"] = json!(says.reason);
+    let mut new = condition(status, kind)
+        .cloned()
+        .unwrap_or_else(|| json!({"type": kind}));
+    if new["status"] != says.status {
+        new["status"] = json!(says.status);
+        new["lastTransitionTime"] = json!(stamp(now));
     }
-    if !says.message.is_empty() {
-        new["message"] = json!(says.message);
+    for (field, text) in [("reason", says.reason), ("message", says.message)] {
+        if !text.is_empty() {
+            new[field] = json!(text);
+        } else if let Some(map) = new.as_object_mut() {
+            map.remove(field);
+        }
     }
     for (key, value) in fields(&extra) {
         new[key] = value.clone();

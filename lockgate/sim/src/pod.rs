@@ -95,7 +95,7 @@ pub fn decide(seen: &Snapshot<'_>, options: &SimOptions, now: Timestamp) -> Vec<
             return Vec::new();
         }
         let says = Says::new(false, "NodeNotReady", "");
-        set_condition(&mut status, "Ready", &says, json!({}), now);
+        set_condition(&mut status, "Ready", &says, probed(), now);
         return with_status(pod, status)
             .map(Action::UpdateStatus)
             .into_iter()
@@ -283,6 +283,11 @@ fn unready<'v>(statuses: &'v [Value], is_ready: impl Fn(&Value) -> bool) -> Vec<
         .collect()
 }
 
+/// Conditions of Pods have the time of a probe, which nobody sets.
+fn probed() -> Value {
+    json!({"lastProbeTime": null})
+}
+
 fn conditions(
     status: &mut Value,
     phase: &str,
@@ -298,7 +303,7 @@ fn conditions(
     } else {
         Says::new(false, "", "")
     };
-    set_condition(status, "PodReadyToStartContainers", &sandbox, json!({}), now);
+    set_condition(status, "PodReadyToStartContainers", &sandbox, probed(), now);
 
     let open = unready(init, container::is_past_init);
     let message = format!("containers with incomplete status: [{}]", open.join(" "));
@@ -307,7 +312,7 @@ fn conditions(
         (true, _) => Says::yes(),
         (false, _) => Says::new(false, "ContainersNotInitialized", &message),
     };
-    set_condition(status, "Initialized", &says, json!({}), now);
+    set_condition(status, "Initialized", &says, probed(), now);
 
     let open = unready(main, is_ready);
     let message = format!("containers with unready status: [{}]", open.join(" "));
@@ -317,12 +322,12 @@ fn conditions(
         _ if open.is_empty() => Says::yes(),
         _ => Says::new(false, "ContainersNotReady", &message),
     };
-    set_condition(status, "Ready", &says, json!({}), now);
-    set_condition(status, "ContainersReady", &says, json!({}), now);
+    set_condition(status, "Ready", &says, probed(), now);
+    set_condition(status, "ContainersReady", &says, probed(), now);
     if !items(&status["conditions"])
         .iter()
         .any(|c| c["type"] == "PodScheduled")
     {
-        set_condition(status, "PodScheduled", &Says::yes(), json!({}), now);
+        set_condition(status, "PodScheduled", &Says::yes(), probed(), now);
     }
 }

@@ -56,7 +56,13 @@ pub fn decide<'a>(pod: &Value, nodes: impl IntoIterator<Item = &'a NodeInfo>, no
     let message = message(total, &reasons, hopeless);
     let mut status = status_of(pod);
     let says = Says::new(false, "Unschedulable", &message);
-    set_condition(&mut status, "PodScheduled", &says, json!({}), now);
+    set_condition(
+        &mut status,
+        "PodScheduled",
+        &says,
+        json!({"lastProbeTime": null}),
+        now,
+    );
     with_status(pod, status)
         .map(Action::UpdateStatus)
         .into_iter()

@@ -4,9 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{limits, progressed_at};
-use crate::object::{
-    Says, after, condition, int, is_true, replicas, set_condition, set_count, stamp, status_of,
-};
+use crate::object::{Says, after, condition, int, replicas, set_condition, set_count, stamp, status_of};
 
 /// Seconds that mean "no deadline".
 const NEVER: i64 = i32::MAX as i64;
@@ -74,9 +72,8 @@ pub(crate) fn availability(deployment: &Value, status: &mut Value, now: Timestam
             "Deployment does not have minimum availability.",
         )
     };
-    if condition(status, "Available")
-        .is_some_and(|old| old["reason"] == says.reason && is_true(status, "Available") == says.status)
-    {
+    let is_same = |old: &Value| old["reason"] == says.reason && old["status"] == says.status;
+    if condition(status, "Available").is_some_and(is_same) {
         return;
     }
     set_condition(
@@ -90,11 +87,14 @@ pub(crate) fn availability(deployment: &Value, status: &mut Value, now: Timestam
 
 /// Sets the condition `Progressing`, with the present as the time of its update.
 pub(crate) fn set_progress(status: &mut Value, ok: bool, reason: &str, message: &str, now: Timestamp) {
-    let says = Says::new(ok, reason, message);
+    renew(status, &Says::new(ok, reason, message), now);
+}
+
+fn renew(status: &mut Value, says: &Says<'_>, now: Timestamp) {
     set_condition(
         status,
         "Progressing",
-        &says,
+        says,
         json!({"lastUpdateTime": stamp(now)}),
         now,
     );
@@ -120,12 +120,20 @@ fn progress(
         if reason.as_deref() != Some("DeploymentPaused")
             && reason.as_deref() != Some("NewReplicaSetAvailable")
         {
-            set_progress_unknown(status, "DeploymentPaused", "Deployment is paused", now);
+            renew(
+                status,
+                &Says::unknown("DeploymentPaused", "Deployment is paused"),
+                now,
+            );
         }
         return None;
     }
     if reason.as_deref() == Some("DeploymentPaused") {
-        set_progress_unknown(status, "DeploymentResumed", "Deployment is resumed", now);
+        renew(
+            status,
+            &Says::unknown("DeploymentResumed", "Deployment is resumed"),
+            now,
+        );
     }
     let settled = reason.as_deref() == Some("NewReplicaSetAvailable")
         && int(&status["replicas"]) == int(&status["updatedReplicas"])
@@ -156,15 +164,6 @@ fn progress(
         );
     }
     time_out(deployment, set, now)
-}
-
-fn set_progress_unknown(status: &mut Value, reason: &str, message: &str, now: Timestamp) {
-    set_progress(status, false, reason, message, now);
-    if let Some(list) = status["conditions"].as_array_mut() {
-        for condition in list.iter_mut().filter(|c| c["type"] == "Progressing") {
-            condition["status"] = json!("Unknown");
-        }
-    }
 }
 
 /// Whether a rollout moved on since the last status.

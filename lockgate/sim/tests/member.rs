@@ -1,0 +1,10 @@
+//! A member on an embedded server. Time is tokio's and stands still while anything moves, so that hours pass at once
+//! and nothing depends on the speed of the machine.
+
+mod member {
+    pub(crate) mod cluster;
+    mod deployments;
+    mod fleet;
+    mod others;
+    mod pods;
+}
