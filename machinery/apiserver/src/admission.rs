@@ -1,6 +1,7 @@
 //! Admission: what may change, beyond what the kind itself demands.
 
 pub(crate) mod namespace;
+mod pod;
 pub(crate) mod policy;
 pub(crate) mod service;
 
@@ -51,33 +52,47 @@ pub(crate) fn mutate(
     new: &mut Value,
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
-    if resource.group.is_empty() && resource.kind == "Service" {
-        service::allocate_addresses(server, new, old)?;
+    match (resource.group.as_str(), resource.kind.as_str()) {
+        ("", "Service") => service::allocate_addresses(server, new, old),
+        ("", "Pod") if old.is_none() => pod::complete(server, new),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// Asks the ValidatingAdmissionPolicies.
+/// What is asked for, for the policies to judge.
+pub(crate) struct Asked<'a> {
+    pub(crate) resource: &'a Resource,
+    /// `status`, or empty for the object itself.
+    pub(crate) subresource: &'a str,
+    pub(crate) operation: Operation,
+    pub(crate) name: &'a str,
+}
+
+/// Asks the ValidatingAdmissionPolicies. Their warnings travel with the options.
 pub(crate) fn validate(
     server: &Inner,
-    resource: &Resource,
-    operation: Operation,
-    name: &str,
+    asked: &Asked<'_>,
     new: Option<&Value>,
     old: Option<&Value>,
     options: &WriteOptions,
 ) -> Result<(), ApiError> {
-    policy::check(
-        server,
-        &policy::Request {
-            resource,
-            subresource: "",
-            operation,
-            name,
-            new,
-            old,
-            options,
-        },
-    )
-    .map(drop)
+    let Asked {
+        resource,
+        subresource,
+        operation,
+        name,
+    } = *asked;
+    let request = policy::Request {
+        resource,
+        subresource,
+        operation,
+        name,
+        new,
+        old,
+        options,
+    };
+    for warning in policy::check(server, &request)? {
+        options.warn(warning);
+    }
+    Ok(())
 }

@@ -15,7 +15,7 @@ use crate::server::Inner;
 use crate::status::ApiError;
 
 /// The issuer of service account tokens, as every cluster names itself inside.
-pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+pub const ISSUER: &str = "https://kubernetes.default.svc";
 
 /// Put into a request's extensions by a caller in this process, who vouches for it.
 #[derive(Clone, Debug)]

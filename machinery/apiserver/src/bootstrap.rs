@@ -10,6 +10,20 @@ use crate::status::ApiError;
 
 const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
 
+/// For the Pods without which a cluster does not work.
+const PRIORITY_CLASSES: &[(&str, i64, &str)] = &[
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
+
 /// Makes what is missing; leaves alone what is there.
 pub(crate) async fn ensure(server: &Inner, roles: bool) -> Result<(), ApiError> {
     let options = WriteOptions::internal();
@@ -19,6 +33,16 @@ pub(crate) async fn ensure(server: &Inner, roles: bool) -> Result<(), ApiError> 
                 let mut content = json!({"metadata": {"name": name}});
                 machinery_kinds::defaults::apply("", "v1", "Namespace", &mut content);
                 create(server, namespaces, "", content, &options).await?;
+            }
+        }
+    }
+    if let Some(classes) = built_in().find("scheduling.k8s.io", "v1", "priorityclasses") {
+        for (name, value, description) in PRIORITY_CLASSES {
+            if server.store.get(&classes.key("", name)).is_none() {
+                let mut content =
+                    json!({"metadata": {"name": name}, "value": value, "description": description});
+                machinery_kinds::defaults::apply("scheduling.k8s.io", "v1", "PriorityClass", &mut content);
+                create(server, classes, "", content, &options).await?;
             }
         }
     }

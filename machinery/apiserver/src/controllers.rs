@@ -51,17 +51,19 @@ enum Job {
 }
 
 /// Starts the task.
-pub(crate) fn start(server: &Arc<Inner>) -> Vec<JoinHandle<()>> {
+pub(crate) fn start(server: &Arc<Inner>, cluster: bool) -> Vec<JoinHandle<()>> {
     let server = server.clone();
     vec![tokio::spawn(async move {
         loop {
-            Caretaker::new(&server).run().await;
+            Caretaker::new(&server, cluster).run().await;
         }
     })]
 }
 
 struct Caretaker<'a> {
     server: &'a Inner,
+    /// Whether anything but definitions and events is looked after.
+    cluster: bool,
     graph: garbage::Graph,
     expiries: events::Expiries,
     queue: VecDeque<Job>,
@@ -70,9 +72,10 @@ struct Caretaker<'a> {
 }
 
 impl<'a> Caretaker<'a> {
-    fn new(server: &'a Inner) -> Self {
+    fn new(server: &'a Inner, cluster: bool) -> Self {
         Self {
             server,
+            cluster,
             graph: garbage::Graph::default(),
             expiries: events::Expiries::default(),
             queue: VecDeque::new(),
@@ -135,6 +138,9 @@ impl<'a> Caretaker<'a> {
     }
 
     fn push(&mut self, job: Job) {
+        if !self.cluster && !matches!(job, Job::Definition(_)) {
+            return;
+        }
         if self.queued.insert(job.clone()) {
             self.queue.push_back(job);
         }

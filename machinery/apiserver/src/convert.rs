@@ -12,7 +12,7 @@ pub struct Conversion {
     /// The group under which objects are stored.
     pub(crate) storage_group: &'static str,
     /// The version that is stored.
-    storage_version: &'static str,
+    pub(crate) storage_version: &'static str,
     to_storage: fn(&mut Value),
     from_storage: fn(&mut Value),
 }

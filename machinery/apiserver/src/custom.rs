@@ -13,6 +13,8 @@ pub struct CustomVersion {
     /// A number that no other version or edition of any definition has: objects written under it need no second look.
     pub(crate) edition: u32,
     pub(crate) schema: CustomSchema,
+    /// The version that the definition stores.
+    pub(crate) storage_version: String,
     /// The version's schema as it was declared, for OpenAPI.
     pub(crate) openapi: Value,
     pub(crate) columns: CustomColumns,
@@ -38,7 +40,12 @@ static NEXT_EDITION: AtomicU32 = AtomicU32::new(2);
 
 impl CustomVersion {
     /// Makes a version from its entry in `spec.versions`; a definition that was admitted has no error here.
-    pub(crate) fn new(group: &str, kind: &str, version: &Value) -> Result<Self, String> {
+    pub(crate) fn new(
+        group: &str,
+        kind: &str,
+        storage_version: &str,
+        version: &Value,
+    ) -> Result<Self, String> {
         let name = version["name"].as_str().unwrap_or("");
         let openapi = version["schema"]["openAPIV3Schema"].clone();
         let schema = CustomSchema::new(&openapi).map_err(|e| e.to_string())?;
@@ -69,6 +76,7 @@ impl CustomVersion {
         Ok(Self {
             edition: NEXT_EDITION.fetch_add(1, Ordering::Relaxed),
             schema,
+            storage_version: storage_version.to_owned(),
             openapi,
             columns: CustomColumns::of_version(version),
             selectable,

@@ -64,12 +64,17 @@ fn resources(definition: &Value, others: &[Arc<Resource>]) -> Vec<Arc<Resource>>
         return Vec::new();
     }
     let list = |value: &Value| -> Vec<String> { value.as_array().into_iter().flatten().map(text).collect() };
+    let versions = || spec["versions"].as_array().into_iter().flatten();
+    let storage_version = versions()
+        .find(|v| v["storage"] == json!(true))
+        .map(|v| text(&v["name"]))
+        .unwrap_or_default();
     let mut served = Vec::new();
-    for version in spec["versions"].as_array().into_iter().flatten() {
+    for version in versions() {
         if version["served"] != json!(true) {
             continue;
         }
-        let custom = match CustomVersion::new(&group, &kind, version) {
+        let custom = match CustomVersion::new(&group, &kind, &storage_version, version) {
             Ok(custom) => Arc::new(custom),
             Err(error) => {
                 // Definitions are checked on admission; one that an older program stored may still fail here.

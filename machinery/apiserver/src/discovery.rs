@@ -142,12 +142,16 @@ pub(crate) fn answer(
             }
             None => return Ok(text(404, "404 page not found\n")),
         },
-        ["api", version] => match resource_list(registry, "", version) {
-            Some(document) => document,
-            None => return Ok(text(404, "404 page not found\n")),
-        },
+        ["api", version] => resource_list(registry, "", version).ok_or_else(ApiError::no_resource)?,
         ["apis", group, version] => match resource_list(registry, group, version) {
             Some(document) => document,
+            None if crate::registry::built_in()
+                .resources()
+                .iter()
+                .any(|r| r.group == *group) =>
+            {
+                return Err(ApiError::no_resource());
+            }
             None => return Ok(text(404, "404 page not found\n")),
         },
         _ => return Ok(text(404, "404 page not found\n")),
@@ -182,7 +186,7 @@ fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Valu
         if !resource.categories.is_empty() {
             entry.insert("categories".into(), json!(resource.categories));
         }
-        if resource.verbs.iter().any(|v| v == "list") {
+        if resource.verbs.iter().any(|v| v == "create") && resource.verbs.iter().any(|v| v == "list") {
             entry.insert("storageVersionHash".into(), json!(storage_hash(resource)));
         }
         listed.push(Value::Object(entry));
@@ -214,11 +218,15 @@ fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Valu
     Some(document)
 }
 
+/// The same for all versions that share their storage.
 fn storage_hash(resource: &Resource) -> String {
     use base64::Engine as _;
-    let text = format!("{}/{}/{}", resource.group, resource.version, resource.kind);
-    let hash = machinery_value::hash::canonical_hash(&Value::from(text));
-    base64::engine::general_purpose::STANDARD.encode(&hash.as_bytes()[..8])
+    let (group, version) = resource.storage_version();
+    let digest = ring::digest::digest(
+        &ring::digest::SHA256,
+        format!("{group}/{version}/{}", resource.kind).as_bytes(),
+    );
+    base64::engine::general_purpose::STANDARD.encode(&digest.as_ref()[..8])
 }
 
 /// The aggregated document of `/api` or `/apis`.

@@ -34,7 +34,11 @@ impl Indexes {
         } else {
             RbacIndex::new()
         };
-        Self { rbac: RwLock::new(rbac), policies: RwLock::default(), definitions: Mutex::default() }
+        Self {
+            rbac: RwLock::new(rbac),
+            policies: RwLock::default(),
+            definitions: Mutex::default(),
+        }
     }
 
     /// Reads everything from the store, once, at the start.

@@ -29,11 +29,7 @@ pub struct Local {
 impl ApiServer {
     /// The API without HTTP, as `user`. Roles are not asked: the caller is the server's own process.
     pub fn local(&self, user: UserInfo) -> Local {
-        let options = WriteOptions {
-            user: Arc::new(user),
-            dry_run: false,
-            validation: FieldValidation::Ignore,
-        };
+        let options = WriteOptions::new(Arc::new(user), false, FieldValidation::Ignore);
         Local {
             server: self.inner.clone(),
             options,
@@ -93,7 +89,8 @@ impl Local {
             value: object,
             duplicates: Vec::new(),
         };
-        let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore)?;
+        let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore)
+            .map_err(|refused| refused.of_body(&resource.kind, b""))?;
         let saved = create(&self.server, &resource, &namespace, content, &self.options).await?;
         Ok(finish(&resource, saved))
     }
@@ -118,7 +115,8 @@ impl Local {
             value: object,
             duplicates: Vec::new(),
         };
-        let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore)?;
+        let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore)
+            .map_err(|refused| refused.of_body(&resource.kind, b""))?;
         let target = Target {
             resource: &resource,
             namespace: &namespace,

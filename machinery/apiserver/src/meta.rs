@@ -70,6 +70,25 @@ pub(crate) fn bump_generation(object: &mut Value) {
     }
 }
 
+/// Drops owner references that stand there twice; returns the uids of those.
+pub(crate) fn drop_repeated_owners(object: &mut Value) -> Vec<String> {
+    let Some(list) = object["metadata"]["ownerReferences"].as_array() else {
+        return Vec::new();
+    };
+    let (mut kept, mut repeated): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
+    for owner in list {
+        if kept.contains(owner) {
+            repeated.push(owner["uid"].as_str().unwrap_or("").to_owned());
+        } else {
+            kept.push(owner.clone());
+        }
+    }
+    if !repeated.is_empty() {
+        meta_mut(object).insert("ownerReferences".into(), Value::Array(kept));
+    }
+    repeated
+}
+
 /// Sets what the envelope carries, in front of a content that is stored without it.
 pub(crate) fn set_type(object: &mut Value, api_version: &str, kind: &str) {
     if let Value::Object(map) = object {

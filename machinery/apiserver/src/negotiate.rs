@@ -45,30 +45,28 @@ pub(crate) const OFFERED: &[&str] = &["application/json", "application/yaml"];
 impl Accept {
     /// The first of the listed media types that we can write, in the client's order.
     pub(crate) fn parse(headers: &HeaderMap) -> Result<Self, ApiError> {
-        let mut listed = false;
+        let (mut listed, mut readable) = (false, false);
         for value in headers.get_all(header::ACCEPT) {
             let Ok(value) = value.to_str() else { continue };
             for clause in value.split(',').map(str::trim).filter(|c| !c.is_empty()) {
                 listed = true;
+                readable |= encoding(clause.split(';').next().unwrap_or("").trim()).is_some();
                 if let Some(accept) = Self::clause(clause) {
                     return Ok(accept);
                 }
             }
         }
-        if listed {
-            Err(ApiError::not_acceptable(OFFERED))
-        } else {
-            Ok(Self::default())
+        match (listed, readable) {
+            (false, _) => Ok(Self::default()),
+            // A media type that we write, but not in that shape.
+            (true, true) => Err(ApiError::not_acceptable(OFFERED)),
+            (true, false) => Err(ApiError::unroutable_accept(OFFERED)),
         }
     }
 
     fn clause(clause: &str) -> Option<Self> {
         let mut parts = clause.split(';').map(str::trim);
-        let encoding = match parts.next()? {
-            "application/json" | "*/*" | "application/*" => Encoding::Json,
-            "application/yaml" => Encoding::Yaml,
-            _ => return None,
-        };
+        let encoding = encoding(parts.next()?)?;
         let (mut kind, mut group, mut version) = ("", "", "");
         for parameter in parts {
             match parameter.split_once('=') {
@@ -87,6 +85,15 @@ impl Accept {
             _ => return None,
         };
         Some(Self { shape, encoding })
+    }
+}
+
+/// How a media type is written, if we can.
+fn encoding(media_type: &str) -> Option<Encoding> {
+    match media_type {
+        "application/json" | "*/*" | "application/*" => Some(Encoding::Json),
+        "application/yaml" => Some(Encoding::Yaml),
+        _ => None,
     }
 }
 

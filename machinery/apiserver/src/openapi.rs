@@ -10,7 +10,6 @@ use serde_json::{Map, json};
 use crate::body::Body;
 use crate::registry::Registry;
 use crate::resource::{Resource, Source};
-use crate::serve::text;
 use crate::server::Inner;
 use crate::status::ApiError;
 
@@ -18,20 +17,21 @@ use crate::status::ApiError;
 pub(crate) fn answer(server: &Inner, path: &str, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
     let rest = path.trim_start_matches("/openapi/v3").trim_matches('/');
     if rest.is_empty() {
-        return Ok(crate::serve::json_answer(
-            200,
-            crate::negotiate::Accept::default(),
-            &index(&server.registry),
-        ));
+        let mut response =
+            crate::serve::json_answer(200, crate::negotiate::Accept::default(), &index(&server.registry));
+        // JSON by its content, text by its header, as clients know it.
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(header::CONTENT_TYPE, plain);
+        return Ok(response);
     }
     let (group, version) = match rest.split('/').collect::<Vec<_>>().as_slice() {
         ["api", version] => (String::new(), (*version).to_owned()),
         ["apis", group, version] => ((*group).to_owned(), (*version).to_owned()),
-        _ => return Ok(text(404, "404 page not found\n")),
+        _ => return Ok(unknown()),
     };
     let resources = of_version(&server.registry, &group, &version);
     if resources.is_empty() {
-        return Ok(text(404, "404 page not found\n"));
+        return Ok(unknown());
     }
     let document = document(&group, &version, &resources);
     let mut response = crate::discovery::cached(headers, &document, "application/json", "public, immutable");
@@ -41,6 +41,12 @@ pub(crate) fn answer(server: &Inner, path: &str, headers: &HeaderMap) -> Result<
         HeaderValue::from_static("Thu, 31 Dec 2099 23:59:59 GMT"),
     );
     Ok(response)
+}
+
+fn unknown() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = http::StatusCode::NOT_FOUND;
+    response
 }
 
 fn of_version(registry: &Registry, group: &str, version: &str) -> Vec<Arc<Resource>> {

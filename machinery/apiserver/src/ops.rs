@@ -15,6 +15,7 @@ use std::sync::Arc;
 use machinery_auth::UserInfo;
 use machinery_store::{Change, Expect, WriteError, Written};
 use machinery_value::Value;
+use parking_lot::Mutex;
 
 use crate::object::{Object, Stored};
 use crate::resource::Resource;
@@ -27,16 +28,36 @@ pub(crate) struct WriteOptions {
     pub(crate) user: Arc<UserInfo>,
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
+    /// What to tell the client besides the answer.
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl WriteOptions {
+    pub(crate) fn new(user: Arc<UserInfo>, dry_run: bool, validation: FieldValidation) -> Self {
+        Self {
+            user,
+            dry_run,
+            validation,
+            warnings: Arc::default(),
+        }
+    }
+
     /// A write of the server itself.
     pub(crate) fn internal() -> Self {
-        Self {
-            user: Arc::new(UserInfo::apiserver()),
-            dry_run: false,
-            validation: FieldValidation::Ignore,
+        Self::new(Arc::new(UserInfo::apiserver()), false, FieldValidation::Ignore)
+    }
+
+    /// Adds something to tell the client, once.
+    pub(crate) fn warn(&self, warning: String) {
+        let mut warnings = self.warnings.lock();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
         }
+    }
+
+    /// What there is to tell the client.
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock())
     }
 }
 

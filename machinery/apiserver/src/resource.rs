@@ -140,6 +140,17 @@ impl Resource {
         machinery_kinds::Gvk::new(&self.group, &self.version, &self.kind)
     }
 
+    /// The group and version in which objects are stored.
+    pub(crate) fn storage_version(&self) -> (&str, &str) {
+        match &self.source {
+            Source::BuiltIn {
+                conversion: Some(conversion),
+            } => (conversion.storage_group, conversion.storage_version),
+            Source::BuiltIn { conversion: None } => (&self.group, &self.version),
+            Source::Custom(custom) => (&self.group, &custom.storage_version),
+        }
+    }
+
     /// The resource as error messages name it: `deployments.apps`.
     pub fn subject(&self) -> Subject<'_> {
         Subject {
@@ -148,10 +159,10 @@ impl Resource {
         }
     }
 
-    /// The kind as error messages name it: `Deployment.apps`.
+    /// The kind as error messages name it: `Deployment.apps`; that of the stored object, where there are two shapes.
     pub fn kind_subject(&self) -> Subject<'_> {
         Subject {
-            group: &self.group,
+            group: self.storage_version().0,
             name: &self.kind,
         }
     }

@@ -1,6 +1,8 @@
 //! The scale subresource: a small view of replicas and selector, the same for every kind.
 
 use machinery_value::Value;
+use machinery_value::field::{FieldError, FieldPath};
+use machinery_value::gofmt::{GoValue, go_type};
 use serde_json::{Map, json};
 
 use crate::meta;
@@ -47,8 +49,8 @@ pub(crate) fn view(resource: &Resource, content: &Value) -> Value {
 /// The object that has the replicas of `scale`.
 pub(crate) fn apply(resource: &Resource, present: &Value, scale: &Value) -> Result<Value, ApiError> {
     let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-    if replicas < 0 {
-        use machinery_value::field::{FieldError, FieldPath};
+    // A custom resource's own rules judge its replicas.
+    if replicas < 0 && resource.custom().is_none() {
         let error = FieldError::invalid(
             &FieldPath::from("spec.replicas"),
             &json!(replicas),
@@ -74,6 +76,79 @@ pub(crate) fn apply(resource: &Resource, present: &Value, scale: &Value) -> Resu
         }
     }
     Ok(content)
+}
+
+/// What is wrong with the fields that the scale subresource of a custom resource shows.
+pub(crate) fn check(resource: &Resource, content: &Value, status_only: bool) -> Vec<FieldError> {
+    let Some(paths) = resource.custom().and_then(|c| c.scale.as_ref()) else {
+        return Vec::new();
+    };
+    let mut errors = Vec::new();
+    if !status_only {
+        check_count(content, &paths.spec_replicas, &mut errors);
+    }
+    check_count(content, &paths.status_replicas, &mut errors);
+    if let Some(path) = &paths.selector
+        && let Err((value, wanted)) = look(content, path, "string", Value::is_string)
+    {
+        errors.push(accessor_error(path, &json!(""), value, wanted));
+    }
+    errors
+}
+
+fn check_count(content: &Value, path: &[String], errors: &mut Vec<FieldError>) {
+    match look(content, path, "int64", |value| value.is_i64()) {
+        Err((value, wanted)) => errors.push(accessor_error(path, &json!(0), value, wanted)),
+        Ok(Some(value)) => {
+            let count = value.as_i64().unwrap_or(0);
+            let field = FieldPath::from(format!(".{}", path.join(".")).as_str());
+            if count < 0 {
+                errors.push(FieldError::invalid(
+                    &field,
+                    value,
+                    "should be a non-negative integer",
+                ));
+            } else if count > i64::from(i32::MAX) {
+                let why = format!("should be less than or equal to {}", i32::MAX);
+                errors.push(FieldError::invalid(&field, value, why));
+            }
+        }
+        Ok(None) => {}
+    }
+}
+
+/// The value at a path; or the first value on the way that is not of the type that it should have, and that type.
+fn look<'v>(
+    content: &'v Value,
+    path: &[String],
+    wanted: &'static str,
+    fits: impl Fn(&Value) -> bool,
+) -> Result<Option<&'v Value>, (&'v Value, &'static str)> {
+    let mut value = content;
+    for part in path {
+        if !value.is_object() {
+            return Err((value, "map[string]interface{}"));
+        }
+        match value.get(part) {
+            Some(next) => value = next,
+            None => return Ok(None),
+        }
+    }
+    if fits(value) {
+        Ok(Some(value))
+    } else {
+        Err((value, wanted))
+    }
+}
+
+fn accessor_error(path: &[String], shown: &Value, found: &Value, wanted: &str) -> FieldError {
+    let name = format!(".{}", path.join("."));
+    let why = format!(
+        "{name} accessor error: {} is of the type {}, expected {wanted}",
+        GoValue(found),
+        go_type(found)
+    );
+    FieldError::invalid(&FieldPath::from(name.as_str()), shown, why)
 }
 
 fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {

@@ -1,11 +1,13 @@
 //! The API over HTTP: one `tower::Service`, used over TLS and in process alike.
 
+mod deletes;
 mod patch;
 mod resources;
 mod respond;
 mod reviews;
 mod subresources;
 mod watch;
+mod writes;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,6 +23,7 @@ use machinery_auth::{Attributes, UserInfo};
 
 use crate::authenticate::{Caller, ISSUER};
 use crate::body::Body;
+use crate::negotiate::Accept;
 use crate::request::{Query, RequestInfo};
 use crate::server::{ApiServer, Inner};
 use crate::status::ApiError;
@@ -54,9 +57,16 @@ impl ApiServer {
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
+        // An error is written in the client's encoding, too, if that can be made out at all.
+        let encoding = Accept::parse(request.headers())
+            .map(|accept| accept.encoding)
+            .unwrap_or_default();
         let mut response = match self.answer(request).await {
             Ok(response) => response,
-            Err(error) => error.into_response(),
+            Err(error) => error.into_response(Accept {
+                encoding,
+                ..Accept::default()
+            }),
         };
         let headers = response.headers_mut();
         headers
@@ -101,7 +111,7 @@ impl ApiServer {
             let body = collect(body).await?;
             resources::dispatch(&context, &parts.method, body).await
         } else {
-            bare_path(&context)
+            bare_path(&context, &parts.method)
         }
     }
 }
@@ -114,9 +124,9 @@ where
 {
     match Limited::new(body, MAX_BODY).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(ApiError::too_large(format!("limit is {MAX_BODY}")))
-        }
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(format!(
+            "Request entity too large: limit is {MAX_BODY}"
+        ))),
         Err(error) => Err(ApiError::bad_request(format!("failed to read the body: {error}"))),
     }
 }
@@ -169,7 +179,7 @@ fn authorize(server: &Inner, user: &UserInfo, info: &RequestInfo) -> Result<(), 
 }
 
 /// Paths that are not about resources.
-fn bare_path(context: &Call) -> Result<Response<Body>, ApiError> {
+fn bare_path(context: &Call, method: &http::Method) -> Result<Response<Body>, ApiError> {
     let path = context.info.path.trim_end_matches('/');
     match path {
         "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping" => {
@@ -192,6 +202,14 @@ fn bare_path(context: &Call) -> Result<Response<Body>, ApiError> {
             200,
             &discovery::root_paths(&context.server.registry),
         )),
+        _ if method != http::Method::GET
+            && (path.starts_with("/api/")
+                || path.starts_with("/apis/")
+                || path == "/api"
+                || path == "/apis") =>
+        {
+            Err(ApiError::method_not_allowed())
+        }
         _ if path == "/api" || path == "/apis" || path.starts_with("/api/") || path.starts_with("/apis/") => {
             discovery::answer(&context.server.registry, path, &context.headers)
         }
@@ -202,7 +220,7 @@ fn bare_path(context: &Call) -> Result<Response<Body>, ApiError> {
     }
 }
 
-pub(crate) use respond::value as json_answer;
+pub(crate) use respond::{value as json_answer, warn};
 
 /// A plain text answer.
 pub(crate) fn text(code: u16, text: &'static str) -> Response<Body> {

@@ -33,6 +33,11 @@ pub struct Options {
     pub max_in_flight: usize,
     /// Whether the usual roles and bindings are made on start.
     pub bootstrap_roles: bool,
+    /// Whether namespaces, owners, accounts and aggregated roles are looked after; a bare API server leaves that to
+    /// controllers of its own.
+    pub cluster_controllers: bool,
+    /// How many changes are remembered for watches and lists of the past; older ones are told to start over.
+    pub history_events: usize,
 }
 
 impl Options {
@@ -45,6 +50,8 @@ impl Options {
             clock: Arc::new(Timestamp::now),
             max_in_flight: 400,
             bootstrap_roles: true,
+            cluster_controllers: true,
+            history_events: StoreOptions::default().history_events,
         }
     }
 }
@@ -82,9 +89,13 @@ impl Drop for Tasks {
 impl ApiServer {
     /// Opens the store, makes what every cluster has, and starts the controllers. Needs a tokio runtime.
     pub async fn start(options: Options) -> Result<Self, StartError> {
+        let bounds = StoreOptions {
+            history_events: options.history_events,
+            ..StoreOptions::default()
+        };
         let store = match &options.path {
-            Some(path) => Store::open(path, StoreOptions::default())?,
-            None => Store::memory(),
+            Some(path) => Store::open(path, bounds)?,
+            None => Store::memory_with(&bounds),
         };
         let inner = Arc::new(Inner {
             store,
@@ -99,7 +110,7 @@ impl ApiServer {
         bootstrap::ensure(&inner, options.bootstrap_roles)
             .await
             .map_err(|e| StartError::Bootstrap(e.to_string()))?;
-        let tasks = controllers::start(&inner);
+        let tasks = controllers::start(&inner, options.cluster_controllers);
         Ok(Self {
             inner,
             tasks: Arc::new(Tasks(tasks)),

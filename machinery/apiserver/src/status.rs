@@ -6,6 +6,7 @@ use machinery_value::field::{FieldError, aggregate};
 use serde_json::{Map, json};
 
 use crate::body::Body;
+use crate::negotiate::Accept;
 
 /// A request that failed, with everything its `Status` answer says.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub struct ApiError {
     pub continue_token: Option<String>,
     /// Seconds after which the client should try again.
     pub retry_after: Option<u32>,
+    /// What to tell the client besides.
+    pub warnings: Vec<String>,
 }
 
 /// What an error is about: a resource (`deployments.apps`) or a kind (`Deployment.apps`).
@@ -67,6 +70,7 @@ impl ApiError {
             details: None,
             continue_token: None,
             retry_after: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -186,7 +190,7 @@ impl ApiError {
         let mut error = Self::new(
             504,
             "Timeout",
-            format!("Too large resource version: {wanted}, current: {current}"),
+            format!("Timeout: Too large resource version: {wanted}, current: {current}"),
         );
         error.details = Some(json!({
             "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
@@ -236,9 +240,38 @@ impl ApiError {
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
-    /// 422 with the fixed text for a request that could not be carried out on the object.
-    pub fn unprocessable(message: impl Into<String>) -> Self {
-        Self::new(422, "Invalid", message)
+    /// 422 with the fixed text for a patch that could not be carried out on the object.
+    pub fn unprocessable() -> Self {
+        let mut error = Self::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        );
+        error.details = Some(json!({}));
+        error
+    }
+
+    /// 415 as the router words it, for a type that no kind takes.
+    pub fn unroutable_media_type() -> Self {
+        let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        error.details = Some(json!({}));
+        error
+    }
+
+    /// 406 as the router words it, for a client that reads nothing of what is written here.
+    pub fn unroutable_accept(offered: &[&str]) -> Self {
+        let message = format!(
+            "406: Not Acceptable\n\nAvailable representations: {}",
+            offered.join(", ")
+        );
+        let mut error = Self::new(406, "NotAcceptable", message);
+        error.details = Some(json!({}));
+        error
+    }
+
+    /// 406 with a message of its own.
+    pub fn wrong_shape(message: impl Into<String>) -> Self {
+        Self::new(406, "NotAcceptable", message)
     }
 
     /// 500: our own fault.
@@ -296,16 +329,14 @@ impl ApiError {
     }
 
     /// The HTTP answer of this error.
-    pub fn into_response(self) -> Response<Body> {
-        let bytes = machinery_value::encode::to_vec(&self.to_status());
-        let mut response = Response::new(Body::full(bytes));
-        *response.status_mut() =
-            http::StatusCode::from_u16(self.code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    pub(crate) fn into_response(self, accept: Accept) -> Response<Body> {
+        let mut response = crate::serve::json_answer(self.code, accept, &self.to_status());
         if let Some(seconds) = self.retry_after {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        crate::serve::warn(&mut response, &self.warnings);
         response
     }
 }

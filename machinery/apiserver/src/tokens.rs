@@ -84,11 +84,7 @@ pub(crate) fn answer_request(server: &Inner, account: &Value, request: &Value) -
     let issued = accounts
         .issue(&issue, server.now())
         .ok_or_else(|| ApiError::internal("failed to sign a token"))?;
-    Ok(machinery_auth::review::token_request(
-        namespace,
-        name,
-        &wanted,
-        &issued,
-        server.now(),
-    ))
+    let mut answer = machinery_auth::review::token_request(namespace, name, &wanted, &issued, server.now());
+    meta::set_text(&mut answer, "uid", meta::uid(account));
+    Ok(answer)
 }

@@ -5,11 +5,11 @@ use machinery_schema::{StructuralOptions, check_crd_schema};
 use machinery_value::Value;
 use machinery_value::field::{FieldError, FieldPath};
 
-use crate::meta;
 use crate::ops::update::Part;
 use crate::resource::{Resource, Source};
 use crate::server::Inner;
 use crate::status::ApiError;
+use crate::{admission, meta, scale};
 
 /// Refuses a new object that breaks the rules of its kind.
 pub(crate) fn create(_server: &Inner, resource: &Resource, content: &Value) -> Result<(), ApiError> {
@@ -21,7 +21,10 @@ pub(crate) fn create(_server: &Inner, resource: &Resource, content: &Value) -> R
         }
         Source::Custom(custom) => {
             let mut errors = validation::object_meta_create(resource.gvk(), resource.namespaced, content);
-            errors.extend(custom.schema.validate(&whole(resource, content), None));
+            let object = whole(resource, content);
+            custom.schema.check_values(&object, None, &mut errors);
+            errors.extend(scale::check(resource, content, false));
+            custom.schema.check_rest(&object, None, &mut errors);
             errors
         }
     };
@@ -48,41 +51,98 @@ pub(crate) fn update(
         }
         Source::Custom(custom) => {
             let mut errors = validation::object_meta_update(resource.namespaced, new, old);
-            let old = whole(resource, old);
-            errors.extend(custom.schema.validate(&whole(resource, new), Some(&old)));
+            let (object, old) = (whole(resource, new), whole(resource, old));
+            if part == Part::Status {
+                custom
+                    .schema
+                    .check_status_values(&object, Some(&old), &mut errors);
+                errors.extend(scale::check(resource, new, true));
+                custom.schema.check_status_rest(&object, Some(&old), &mut errors);
+            } else {
+                custom.schema.check_values(&object, Some(&old), &mut errors);
+                errors.extend(scale::check(resource, new, false));
+                custom.schema.check_rest(&object, Some(&old), &mut errors);
+            }
             errors
         }
     };
     refuse(resource, new, errors)
 }
 
-/// A definition's schemas must be structural, their rules must compile.
+/// A definition's schemas must be structural and their rules must compile; so must a policy's.
 fn definition(resource: &Resource, content: &Value) -> Vec<FieldError> {
-    if resource.group == "apiextensions.k8s.io" && resource.kind == "CustomResourceDefinition" {
-        let mut errors = Vec::new();
-        for (index, version) in content["spec"]["versions"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .enumerate()
-        {
-            let schema = &version["schema"]["openAPIV3Schema"];
-            if schema.is_null() {
-                continue;
-            }
-            let path = FieldPath::from("spec.versions")
-                .index(index)
-                .child("schema")
-                .child("openAPIV3Schema");
-            let options = StructuralOptions {
-                status_subresource: version["subresources"]["status"].is_object(),
-            };
-            errors.extend(check_crd_schema(schema, &path, options));
+    match (resource.group.as_str(), resource.kind.as_str()) {
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => check_versions(content),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            admission::policy::check_policy(content)
         }
-        errors
-    } else {
-        Vec::new()
+        _ => Vec::new(),
     }
+}
+
+fn check_versions(content: &Value) -> Vec<FieldError> {
+    let versions: Vec<&Value> = content["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .collect();
+    let check = |version: &Value, path: &FieldPath, schema_path: &FieldPath| {
+        let schema = &version["schema"]["openAPIV3Schema"];
+        let options = StructuralOptions {
+            status_subresource: version["subresources"]["status"].is_object(),
+        };
+        let mut errors = if schema.is_null() {
+            Vec::new()
+        } else {
+            check_crd_schema(schema, schema_path, options)
+        };
+        errors.extend(check_selectable(version, schema, path));
+        errors
+    };
+    // What all versions have in common is named once, at the place where it stood in the first form of this kind.
+    let same = |field: &str| versions.windows(2).all(|pair| pair[0][field] == pair[1][field]);
+    if let Some(first) = versions.first()
+        && ["schema", "subresources", "selectableFields"]
+            .iter()
+            .all(|field| same(field))
+    {
+        return check(
+            first,
+            &FieldPath::new("spec"),
+            &FieldPath::from("spec.validation.openAPIV3Schema"),
+        );
+    }
+    let each = versions.iter().enumerate().flat_map(|(index, version)| {
+        let path = FieldPath::from("spec.versions").index(index);
+        check(version, &path, &path.child("schema").child("openAPIV3Schema"))
+    });
+    each.collect()
+}
+
+/// A field that objects are selected by must be one that the schema has.
+fn check_selectable(version: &Value, schema: &Value, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, field) in version["selectableFields"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
+        let json_path = field["jsonPath"].as_str().unwrap_or("");
+        let parts = json_path.trim_start_matches('.').split('.');
+        let found = parts.fold(Some(schema), |schema, part| schema?.get("properties")?.get(part));
+        let at = path.child("selectableFields").index(index).child("jsonPath");
+        let mut refuse = |why: &str| errors.push(FieldError::invalid(&at, &field["jsonPath"], why));
+        match found.map(|schema| schema["type"].as_str().unwrap_or("")) {
+            Some("string" | "integer" | "boolean") => {}
+            Some(_) => refuse(
+                "must point to a field of type string, boolean or integer. Enum string fields and \
+                               strings with formats are allowed.",
+            ),
+            None => refuse("is an invalid path: does not refer to a valid field"),
+        }
+    }
+    errors
 }
 
 /// Rules see the object with its type.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::script::{Body, Script, ScriptError, Step};
+use crate::script::{Body, PatchType, Script, ScriptError, Step};
 use objects::Kind;
 use random::Random;
 
@@ -132,7 +132,7 @@ fn status(kind: Kind, name: &str, random: &mut Random) -> Step {
         }
     };
     Step {
-        patch: Some(crate::PatchType::Merge),
+        patch: Some(PatchType::Merge),
         body: Some(Body::Json(
             json!({"status": status, "spec": {"replicas": 9}, "metadata": {"labels": {"by": "status"}}}),
         )),
@@ -147,7 +147,7 @@ fn scale(kind: Kind, name: &str, random: &mut Random) -> Step {
     }
     let body: Value = json!({"spec": {"replicas": random.below(6)}});
     Step {
-        patch: Some(crate::PatchType::Merge),
+        patch: Some(PatchType::Merge),
         body: Some(Body::Json(body)),
         ..request("PATCH", &path)
     }

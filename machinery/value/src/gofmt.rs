@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value};
 
 /// A value as Go's `%v` shows it: `map[a:1 b:[x y] c:<nil>]`.
-pub(crate) struct GoValue<'a>(pub(crate) &'a Value);
+pub struct GoValue<'a>(pub &'a Value);
 
 /// An object as Go's `%v` shows it.
 pub(crate) struct GoMap<'a>(pub(crate) &'a Map<String, Value>);
@@ -59,7 +59,7 @@ impl fmt::Display for GoList<'_> {
 }
 
 /// The name of the Go type that a decoded value has.
-pub(crate) fn go_type(value: &Value) -> &'static str {
+pub fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "%!s(<nil>)",
         Value::Bool(_) => "bool",

@@ -6,7 +6,7 @@
 pub mod decode;
 pub mod encode;
 pub mod field;
-mod gofmt;
+pub mod gofmt;
 pub mod hash;
 pub mod json_patch;
 pub mod jsonpath;

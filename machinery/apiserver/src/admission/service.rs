@@ -59,6 +59,16 @@ fn check_wanted(server: &Inner, service: &Value, wanted: &str) -> Result<(), Api
     let Ok(ip) = wanted.parse::<std::net::Ipv4Addr>() else {
         return Ok(());
     };
+    let kind = Subject {
+        group: "",
+        name: "Service",
+    };
+    if !(FIRST..FIRST + COUNT).contains(&u32::from(ip)) {
+        let why =
+            format!("failed to allocate IP {ip}: the provided network does not match the current range");
+        let error = FieldError::invalid(&FieldPath::from("spec.clusterIPs"), &json!([wanted]), why);
+        return Err(ApiError::invalid(kind, meta::name(service), &[error]));
+    }
     if !taken_addresses(server).contains(&u32::from(ip)) {
         return Ok(());
     }
@@ -68,14 +78,7 @@ fn check_wanted(server: &Inner, service: &Value, wanted: &str) -> Result<(), Api
         &json!(wanted),
         "failed to allocate IP: provided IP is already allocated",
     );
-    Err(ApiError::invalid(
-        Subject {
-            group: "",
-            name: "Service",
-        },
-        meta::name(service),
-        &[error],
-    ))
+    Err(ApiError::invalid(kind, meta::name(service), &[error]))
 }
 
 fn taken_addresses(server: &Inner) -> HashSet<u32> {

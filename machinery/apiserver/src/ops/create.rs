@@ -5,7 +5,7 @@ use machinery_value::Value;
 use serde_json::json;
 
 use crate::admission::{self, Operation};
-use crate::ops::{Saved, WriteOptions, put};
+use crate::ops::{Saved, WriteOptions, decode, put};
 use crate::resource::{Resource, Source};
 use crate::server::Inner;
 use crate::status::ApiError;
@@ -27,19 +27,14 @@ pub(crate) async fn create(
     let now = server.now_text();
     {
         let meta = meta::meta_mut(&mut content);
-        for field in [
-            "selfLink",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "generation",
-        ] {
+        for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
             meta.remove(field);
         }
         meta.insert("uid".into(), json!(server.new_uid()));
         meta.insert("creationTimestamp".into(), json!(now));
     }
     if !meta::resource_version(&content).is_empty() {
-        return Err(ApiError::bad_request(
+        return Err(ApiError::unclassified(
             "resourceVersion should not be set on objects to be created",
         ));
     }
@@ -47,20 +42,19 @@ pub(crate) async fn create(
     admission::check_served(resource, meta::name(&content))?;
     admission::namespace::check_create(server, resource, namespace, meta::name(&content))?;
     prepare(resource, &mut content);
+    meta::drop_repeated_owners(&mut content);
     admission::mutate(server, resource, &mut content, None)?;
     validate::create(server, resource, &content)?;
     let mut attempts = if generated { GENERATE_ATTEMPTS } else { 1 };
     loop {
         let name = meta::name(&content).to_owned();
-        admission::validate(
-            server,
+        let asked = admission::Asked {
             resource,
-            Operation::Create,
-            &name,
-            Some(&content),
-            None,
-            options,
-        )?;
+            subresource: "",
+            operation: Operation::Create,
+            name: &name,
+        };
+        admission::validate(server, &asked, Some(&content), None, options)?;
         let key = resource.key(namespace, &name);
         if options.dry_run {
             if server.store.get(&key).is_some() {
@@ -99,6 +93,8 @@ pub(crate) fn place_in_namespace(
             ));
         }
         meta::set_text(content, "namespace", namespace);
+    } else {
+        meta::meta_mut(content).remove("namespace");
     }
     Ok(())
 }
@@ -126,6 +122,13 @@ fn prepare(resource: &Resource, content: &mut Value) {
     match &resource.source {
         Source::BuiltIn { .. } => {
             machinery_kinds::strategy::prepare_create(resource.gvk(), content);
+            // What the strategy put in place of what the client sent has its empty fields, too.
+            if let Ok((complete, _)) =
+                decode::normalize(&resource.group, &resource.version, &resource.kind, content.take())
+            {
+                *content = complete;
+            }
+            meta::strip_type(content);
         }
         Source::Custom(custom) => {
             if custom.has_status

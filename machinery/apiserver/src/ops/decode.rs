@@ -1,35 +1,98 @@
 //! From a request's bytes to an object of its kind: decoded, checked for its type, pruned and defaulted.
 
+use machinery_kinds::Gvk;
+use machinery_value::Value;
 use machinery_value::decode::{Decoded, from_json, from_yaml};
-use machinery_value::{Value, decode::DecodeError};
+use machinery_value::field::{FieldError, FieldPath};
 use serde_json::json;
 
 use crate::meta;
 use crate::negotiate::BodyFormat;
 use crate::ops::FieldValidation;
 use crate::resource::{Resource, Source};
-use crate::status::ApiError;
+use crate::status::{ApiError, Subject};
 
 /// The most warnings that one answer carries.
 const MAX_WARNINGS: usize = 100;
+/// How much of a body that cannot be read is shown.
+const SHOWN: usize = 30;
+
+/// Data that is not an object of the wanted kind. The words around it depend on where the data came from.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// It says nothing of what it is.
+    Unrecognized(String),
+    /// It says what it is, and is not that, or not what is wanted here.
+    Unhandled {
+        kind: String,
+        version: String,
+        why: String,
+    },
+    /// The answer is made already.
+    Answer(ApiError),
+}
+
+impl Refused {
+    /// The answer for a body that should have been a `wanted`.
+    pub(crate) fn of_body(self, wanted: &str, body: &[u8]) -> ApiError {
+        match self {
+            Self::Unrecognized(why) => ApiError::bad_request(format!(
+                "the object provided is unrecognized (must be of type {wanted}): {why} ({})",
+                summary(body)
+            )),
+            Self::Unhandled { kind, version, why } => ApiError::bad_request(format!(
+                "{kind} in version \"{version}\" cannot be handled as a {wanted}: {why}"
+            )),
+            Self::Answer(error) => error,
+        }
+    }
+
+    /// The answer for options, whose type the path does not fix.
+    pub(crate) fn of_options(self) -> ApiError {
+        match self {
+            Self::Unrecognized(why) | Self::Unhandled { why, .. } => ApiError::bad_request(why),
+            Self::Answer(error) => error,
+        }
+    }
+
+    /// The answer for what a patch made of an object; `shown` is the patch or its result.
+    pub(crate) fn of_patch(self, shown: &Value) -> ApiError {
+        match self {
+            Self::Unrecognized(why) | Self::Unhandled { why, .. } => {
+                let error = FieldError::invalid(&FieldPath::new("patch"), shown, why);
+                ApiError::invalid(Subject { group: "", name: "" }, "", &[error])
+            }
+            Self::Answer(error) => error,
+        }
+    }
+}
+
+/// The beginning of a body: as text if it looks like JSON, else in hexadecimal.
+fn summary(body: &[u8]) -> String {
+    let cut = &body[..body.len().min(SHOWN)];
+    let more = if body.len() > SHOWN { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(cut)),
+        Some(_) => {
+            let hex: String = cut.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{hex}{more}")
+        }
+    }
+}
 
 /// Reads a body of any format into a value.
-pub(crate) fn parse(format: BodyFormat, bytes: &[u8]) -> Result<Decoded, ApiError> {
-    let refuse = |error: DecodeError| ApiError::bad_request(error.to_string());
+pub(crate) fn parse(format: BodyFormat, bytes: &[u8]) -> Result<Decoded, Refused> {
     match format {
-        BodyFormat::Json => from_json(bytes).map_err(refuse),
-        BodyFormat::Yaml => from_yaml(bytes).map_err(refuse),
+        BodyFormat::Json => from_json(bytes).map_err(|error| {
+            Refused::Unrecognized(format!("couldn't get version/kind; json parse error: {error}"))
+        }),
+        BodyFormat::Yaml => from_yaml(bytes).map_err(|error| Refused::Unrecognized(error.to_string())),
         BodyFormat::Protobuf => {
             let object =
-                machinery_wire::decode_proto(bytes).map_err(|e| ApiError::bad_request(e.to_string()))?;
-            let mut value = object.value;
-            if let Value::Object(map) = &mut value {
-                map.entry("apiVersion")
-                    .or_insert_with(|| json!(object.api_version));
-                map.entry("kind").or_insert_with(|| json!(object.kind));
-            }
+                machinery_wire::decode_proto(bytes).map_err(|e| Refused::Unrecognized(e.to_string()))?;
             Ok(Decoded {
-                value,
+                value: object.value,
                 duplicates: Vec::new(),
             })
         }
@@ -41,7 +104,7 @@ pub(crate) fn object(
     resource: &Resource,
     decoded: Decoded,
     validation: FieldValidation,
-) -> Result<(Value, Vec<String>), ApiError> {
+) -> Result<(Value, Vec<String>), Refused> {
     let Decoded {
         mut value,
         duplicates,
@@ -78,20 +141,47 @@ pub(crate) fn normalize(
     version: &str,
     kind: &str,
     value: Value,
-) -> Result<(Value, Vec<String>), ApiError> {
+) -> Result<(Value, Vec<String>), Refused> {
     let Some(ty) = machinery_wire::lookup(group, version, kind) else {
         return Ok((value, Vec::new()));
     };
     match machinery_wire::decode(ty, value) {
         Ok(normalized) => Ok((normalized.value, normalized.unknown)),
-        Err(error) => Err(ApiError::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
-        ))),
+        Err(error) => {
+            let (kind, version) = (kind.to_owned(), version.to_owned());
+            Err(Refused::Unhandled {
+                kind,
+                version,
+                why: error.to_string(),
+            })
+        }
     }
 }
 
+/// A body as options of `meta.k8s.io`, which every group serves under its own version.
+pub(crate) fn options(kind: &str, value: Value) -> Result<Value, Refused> {
+    let header = machinery_wire::interpret(&value).map_err(|e| Refused::Unrecognized(e.to_string()))?;
+    if !header.kind.is_empty() && header.kind != kind {
+        let own = join(&header.group, &header.version);
+        return Err(Refused::Unrecognized(format!(
+            "no kind \"{}\" is registered for version \"{own}\" in scheme \"pkg/runtime/scheme.go:111\"",
+            header.kind
+        )));
+    }
+    Ok(normalize("meta.k8s.io", "v1", kind, value)?.0)
+}
+
+/// A body as the review or subresource that `kind` names; what it says it is must fit.
+pub(crate) fn typed(wanted: Gvk<'_>, mut value: Value) -> Result<Value, Refused> {
+    if value.is_null() {
+        value = json!({});
+    }
+    check_built_in_type(wanted.group, wanted.version, wanted.kind, &value)?;
+    Ok(normalize(wanted.group, wanted.version, wanted.kind, value)?.0)
+}
+
 /// The metadata of a custom resource is that of every kind, and not its schema's.
-fn decode_metadata(resource: &Resource, value: &mut Value) -> Result<Vec<String>, ApiError> {
+fn decode_metadata(resource: &Resource, value: &mut Value) -> Result<Vec<String>, Refused> {
     let Some(ty) = machinery_wire::lookup("meta.k8s.io", "v1", "PartialObjectMetadata") else {
         return Ok(Vec::new());
     };
@@ -103,73 +193,114 @@ fn decode_metadata(resource: &Resource, value: &mut Value) -> Result<Vec<String>
             value["metadata"] = normalized.value["metadata"].take();
             Ok(normalized.unknown)
         }
-        Err(error) => Err(ApiError::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}",
-            kind = resource.kind,
-            version = resource.version,
-        ))),
+        Err(error) => Err(Refused::Unhandled {
+            kind: resource.kind.clone(),
+            version: resource.version.clone(),
+            // The metadata is decoded by itself, so that its fields stand at the root of their path.
+            why: error.to_string().replace("ObjectMeta.metadata.", "ObjectMeta."),
+        }),
     }
 }
 
-fn check_type(resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
-    let Value::Object(map) = value else {
-        return Err(ApiError::bad_request(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-            go_type(value)
-        )));
-    };
-    let text = |key: &str| map.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let expected = resource.api_version();
-    let custom = resource.custom().is_some();
-    if custom && kind.is_empty() {
-        return Err(ApiError::bad_request(format!(
-            "Object 'Kind' is missing in '{}'",
-            String::from_utf8_lossy(&machinery_value::encode::to_vec(value))
-        )));
+fn check_type(resource: &Resource, value: &mut Value) -> Result<(), Refused> {
+    if value.is_null() {
+        *value = json!({});
     }
-    if !kind.is_empty() && kind != resource.kind {
-        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
-        let message = if custom {
-            format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme")
-        } else if machinery_wire::lookup(group, version, &kind).is_some() {
-            let package = |group: &str| {
-                if group.is_empty() {
-                    "core".to_owned()
-                } else {
-                    group.split('.').next().unwrap_or(group).to_owned()
-                }
-            };
-            format!(
-                "{kind} in version \"{version}\" cannot be handled as a {expected}: converting ({version}.{kind}) to ({}.{expected}): unknown conversion",
-                package(&resource.group),
-                expected = resource.kind,
-            )
-        } else {
-            format!(
-                "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
-            )
-        };
-        return Err(ApiError::bad_request(message));
+    match &resource.source {
+        Source::BuiltIn { .. } => {
+            check_built_in_type(&resource.group, &resource.version, &resource.kind, value)?;
+        }
+        Source::Custom(_) => check_custom_type(resource, value)?,
     }
-    if !api_version.is_empty() && api_version != expected {
-        return Err(ApiError::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
-        )));
-    }
-    map.insert("apiVersion".into(), json!(expected));
-    map.insert("kind".into(), json!(resource.kind));
+    meta::set_type(value, &resource.api_version(), &resource.kind);
     Ok(())
 }
 
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+fn check_custom_type(resource: &Resource, value: &Value) -> Result<(), Refused> {
+    let header = machinery_wire::interpret(value).map_err(|e| Refused::Unrecognized(e.to_string()))?;
+    if header.kind.is_empty() {
+        let text = String::from_utf8_lossy(&machinery_value::encode::to_vec(value)).into_owned();
+        return Err(Refused::Unrecognized(format!(
+            "Object 'Kind' is missing in '{text}'"
+        )));
+    }
+    let api_version = join(&header.group, &header.version);
+    let expected = resource.api_version();
+    if api_version != expected {
+        return Err(Refused::Answer(ApiError::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        ))));
+    }
+    if header.kind != resource.kind {
+        let why = format!("must be {}", resource.kind);
+        let error = FieldError::invalid(&FieldPath::new("kind"), &json!(header.kind), why);
+        let subject = Subject {
+            group: &resource.group,
+            name: &header.kind,
+        };
+        return Err(Refused::Answer(ApiError::invalid(
+            subject,
+            meta::name(value),
+            &[error],
+        )));
+    }
+    Ok(())
+}
+
+/// What the data says of its type must be the wanted type; where it says nothing, that is meant.
+fn check_built_in_type(group: &str, version: &str, kind: &str, value: &Value) -> Result<(), Refused> {
+    let header = machinery_wire::interpret(value).map_err(|e| Refused::Unrecognized(e.to_string()))?;
+    let says_version = !header.version.is_empty();
+    let own_group = if says_version {
+        header.group.as_str()
+    } else {
+        group
+    };
+    let own_version = if says_version {
+        header.version.as_str()
+    } else {
+        version
+    };
+    let own_kind = if header.kind.is_empty() {
+        kind
+    } else {
+        header.kind.as_str()
+    };
+    if (own_group, own_version, own_kind) == (group, version, kind) {
+        return Ok(());
+    }
+    let unhandled = |why: String| Refused::Unhandled {
+        kind: own_kind.to_owned(),
+        version: own_version.to_owned(),
+        why,
+    };
+    let own = join(own_group, own_version);
+    if machinery_wire::lookup(own_group, own_version, own_kind).is_none() {
+        return Err(unhandled(format!(
+            "no kind \"{own_kind}\" is registered for version \"{own}\" in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    if own_kind == kind {
+        return Err(Refused::Answer(ApiError::bad_request(format!(
+            "the API version in the data ({own}) does not match the expected API version ({})",
+            join(group, version)
+        ))));
+    }
+    let package = if group.is_empty() {
+        "core"
+    } else {
+        group.split('.').next().unwrap_or(group)
+    };
+    Err(unhandled(format!(
+        "converting ({own_version}.{own_kind}) to ({package}.{kind}): unknown conversion"
+    )))
+}
+
+fn join(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
     }
 }
 
@@ -178,27 +309,39 @@ fn field_validation(
     validation: FieldValidation,
     unknown: Vec<String>,
     duplicates: Vec<String>,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Vec<String>, Refused> {
     if validation == FieldValidation::Ignore {
         return Ok(Vec::new());
     }
-    let findings: Vec<String> = unknown
+    let unknown = unknown
         .into_iter()
-        .map(|path| format!("unknown field \"{path}\""))
-        .chain(
-            duplicates
-                .into_iter()
-                .map(|path| format!("duplicate field \"{path}\"")),
-        )
-        .take(MAX_WARNINGS)
-        .collect();
+        .map(|path| format!("unknown field \"{path}\""));
+    let duplicates = duplicates
+        .into_iter()
+        .map(|path| format!("duplicate field \"{path}\""));
+    let findings: Vec<String> = unknown.chain(duplicates).take(MAX_WARNINGS).collect();
     if validation == FieldValidation::Strict && !findings.is_empty() {
-        return Err(ApiError::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: {}",
-            findings.join(", "),
-            kind = resource.kind,
-            version = resource.version,
-        )));
+        return Err(Refused::Unhandled {
+            kind: resource.kind.clone(),
+            version: resource.version.clone(),
+            why: format!("strict decoding error: {}", findings.join(", ")),
+        });
     }
     Ok(findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_shown_in_short() {
+        assert_eq!(summary(b""), "<empty>");
+        assert_eq!(summary(b"{bad"), "{bad");
+        assert_eq!(summary(b"k8s\0"), "6b387300");
+        assert_eq!(
+            summary(br#"{"metadata":{"name":"bad"},"spec":{}}"#),
+            r#"{"metadata":{"name":"bad"},"sp ..."#
+        );
+    }
 }

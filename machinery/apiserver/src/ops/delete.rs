@@ -5,6 +5,7 @@ use machinery_value::Value;
 use serde_json::json;
 
 use crate::admission::{self, Operation};
+use crate::definitions::set_condition;
 use crate::meta;
 use crate::ops::update::ready_to_go;
 use crate::ops::{WriteOptions, put, remove};
@@ -65,26 +66,24 @@ pub(crate) async fn delete(
         let old = resource.content(&stored.value);
         check_preconditions(resource, name, &old, wanted)?;
         admission::namespace::check_delete(resource, name)?;
-        admission::validate(
-            server,
+        let asked = admission::Asked {
             resource,
-            Operation::Delete,
+            subresource: "",
+            operation: Operation::Delete,
             name,
-            None,
-            Some(&old),
-            options,
-        )?;
+        };
+        admission::validate(server, &asked, None, Some(&old), options)?;
 
         let mut new = old.clone();
-        mark(server, resource, &mut new, wanted);
+        mark(server, resource, &mut new, wanted, options);
         if ready_to_go(resource, &new) {
-            if options.dry_run {
-                return Ok(Deleted::Gone(old));
+            // A Pod that goes at once is shown with the marks of its going, everything else as it was.
+            let shown = if is_pod(resource) { new } else { old.clone() };
+            let expect = Expect::Revision(stored.revision);
+            if options.dry_run || remove(server, resource, &key, expect, old).await?.is_ok() {
+                return Ok(Deleted::Gone(shown));
             }
-            match remove(server, resource, &key, Expect::Revision(stored.revision), old).await? {
-                Ok(last) => return Ok(Deleted::Gone(resource.content(&last.value))),
-                Err(_) => continue,
-            }
+            continue;
         }
         if new == old || options.dry_run {
             return Ok(Deleted::Going(new));
@@ -103,30 +102,42 @@ fn check_preconditions(
     old: &Value,
     wanted: &DeleteOptions,
 ) -> Result<(), ApiError> {
-    let differs = |what: &str, wanted: &str, have: &str| {
-        ApiError::conflict(
-            resource.subject(),
-            name,
-            format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {have}"),
-        )
-    };
     if let Some(uid) = &wanted.uid
         && uid != meta::uid(old)
     {
-        return Err(differs("UID", uid, meta::uid(old)));
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). \
+             The object might have been deleted and then recreated",
+            meta::uid(old)
+        );
+        return Err(ApiError::conflict(resource.kind_subject(), name, why));
     }
     if let Some(version) = &wanted.resource_version
         && version != meta::resource_version(old)
     {
-        return Err(differs("ResourceVersion", version, meta::resource_version(old)));
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
+             The object might have been modified",
+            meta::resource_version(old)
+        );
+        return Err(ApiError::conflict(resource.kind_subject(), name, why));
     }
     Ok(())
 }
 
 /// Sets what a deletion sets on an object that cannot go at once; harmless on one that can.
-fn mark(server: &Inner, resource: &Resource, object: &mut Value, wanted: &DeleteOptions) {
+fn mark(
+    server: &Inner,
+    resource: &Resource,
+    object: &mut Value,
+    wanted: &DeleteOptions,
+    options: &WriteOptions,
+) {
     let mut finalizers: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
-    if let Some(propagation) = wanted.propagation {
+    let propagation = wanted
+        .propagation
+        .or_else(|| default_propagation(resource, &finalizers, options));
+    if let Some(propagation) = propagation {
         finalizers.retain(|f| f != FOREGROUND && f != ORPHAN);
         match propagation {
             Propagation::Foreground => finalizers.push(FOREGROUND.to_owned()),
@@ -152,23 +163,53 @@ fn mark(server: &Inner, resource: &Resource, object: &mut Value, wanted: &Delete
         }
         return;
     }
-    let meta = meta::meta_mut(object);
-    meta.insert("deletionTimestamp".into(), json!(server.time_text(grace)));
-    meta.insert("deletionGracePeriodSeconds".into(), json!(grace));
-    meta::bump_generation(object);
-    if resource.group.is_empty() && resource.kind == "Namespace" {
+    meta::set_text(object, "deletionTimestamp", server.time_text(grace));
+    // Namespaces and definitions are marked by registries of their own, which set less.
+    if is_definition {
+        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+        let condition = ("True", "InstanceDeletionPending", message.to_owned());
+        set_condition(
+            &mut object["status"],
+            "Terminating",
+            condition,
+            &server.now_text(),
+        );
+    } else if resource.group.is_empty() && resource.kind == "Namespace" {
         object["status"]["phase"] = json!("Terminating");
+    } else {
+        meta::meta_mut(object).insert("deletionGracePeriodSeconds".into(), json!(grace));
+        meta::bump_generation(object);
     }
+}
+
+/// Jobs let their Pods live, for clients that never asked otherwise; everything else takes its dependents along.
+fn default_propagation(
+    resource: &Resource,
+    finalizers: &[String],
+    options: &WriteOptions,
+) -> Option<Propagation> {
+    let chosen = finalizers.iter().any(|f| f == FOREGROUND || f == ORPHAN);
+    let is_job = resource.group == "batch" && resource.kind == "Job";
+    if chosen || !is_job {
+        return None;
+    }
+    let warning = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
+                   remove them or set propagationPolicy=Orphan to suppress this warning";
+    options.warn(warning.to_owned());
+    Some(Propagation::Orphan)
+}
+
+fn is_pod(resource: &Resource) -> bool {
+    resource.group.is_empty() && resource.kind == "Pod"
 }
 
 /// Only a Pod that runs on a node ends gracefully; everything else goes at once.
 fn grace_period(resource: &Resource, object: &Value, wanted: &DeleteOptions) -> i64 {
-    let is_pod = resource.group.is_empty() && resource.kind == "Pod";
     let placed = object["spec"]["nodeName"]
         .as_str()
         .is_some_and(|node| !node.is_empty());
     let finished = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-    if !is_pod || !placed || finished {
+    if !is_pod(resource) || !placed || finished {
         return 0;
     }
     let own = object["spec"]["terminationGracePeriodSeconds"]

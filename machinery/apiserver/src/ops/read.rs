@@ -1,7 +1,8 @@
 //! Reads: one object, or a page of a list from one snapshot.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
 use machinery_store::{Range, ReadError};
 use machinery_value::field::{FieldError, FieldPath};
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,7 @@ pub(crate) fn get(
     name: &str,
     query: &Query,
 ) -> Result<Stored, ApiError> {
-    let version = parse_version(query.get("resourceVersion"))?;
+    let version = parse_version(query.get("resourceVersion")).map_err(ApiError::unclassified)?;
     not_in_the_future(server, version)?;
     server
         .store
@@ -239,7 +240,8 @@ impl ListRequest {
                 &errors,
             ));
         }
-        let version = parse_version(version_text)?;
+        let version = parse_version(version_text)
+            .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
         let token = (!token_text.is_empty())
             .then(|| Token::decode(token_text))
             .transpose()?;
@@ -266,18 +268,19 @@ impl ListRequest {
     }
 }
 
-/// A resource version in a query; none when it is not given.
-pub(crate) fn parse_version(text: &str) -> Result<Option<u64>, ApiError> {
+/// A resource version in a query; none when it is not given. The error is Go's, for the caller to put into words.
+pub(crate) fn parse_version(text: &str) -> Result<Option<u64>, String> {
     if text.is_empty() {
         return Ok(None);
     }
-    text.parse().map(Some).map_err(|_| {
-        let error = FieldError::invalid(
-            &FieldPath::from("resourceVersion"),
-            &json!(text),
-            format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
-        );
-        ApiError::bad_request(format!("resourceVersion: {}", error.message))
+    text.parse::<u64>().map(Some).map_err(|_| {
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        let why = if digits {
+            "value out of range"
+        } else {
+            "invalid syntax"
+        };
+        format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {why}")
     })
 }
 
@@ -291,12 +294,16 @@ fn not_in_the_future(server: &Inner, version: Option<u64>) -> Result<(), ApiErro
 }
 
 /// Where a list goes on, and in which snapshot.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Token {
     v: String,
     rv: i64,
     start: String,
 }
+
+/// As forgiving as Go's decoder about the bits after the last byte.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
@@ -315,19 +322,31 @@ impl Token {
     }
 
     fn decode(text: &str) -> Result<Self, ApiError> {
-        let refuse = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
-        let bytes = URL_SAFE_NO_PAD
+        let refuse = |why: String| {
+            ApiError::bad_request(format!(
+                "invalid continue token: continue key is not valid: {why}"
+            ))
+        };
+        let bytes = LENIENT
             .decode(text.trim_end_matches('='))
-            .map_err(|e| refuse(&e.to_string()))?;
-        let token: Self = serde_json::from_slice(&bytes).map_err(|e| refuse(&e.to_string()))?;
+            .map_err(|e| refuse(e.to_string()))?;
+        let value = machinery_value::decode::from_json(&bytes)
+            .map_err(|e| refuse(e.to_string()))?
+            .value;
+        let token: Self = serde_json::from_value(value).map_err(|e| refuse(e.to_string()))?;
         if token.v != TOKEN_VERSION {
-            return Err(refuse("server does not recognize this encoded version"));
+            return Err(refuse(format!(
+                "server does not recognize this encoded version {}",
+                token.v
+            )));
         }
         if token.start.is_empty() {
-            return Err(refuse("encoded start key empty (version meta.k8s.io/v1)"));
+            return Err(refuse(
+                "encoded start key empty (version meta.k8s.io/v1)".to_owned(),
+            ));
         }
         if token.start.contains("..") {
-            return Err(refuse(&format!("invalid continue token: {}", token.start)));
+            return Err(refuse(format!("invalid continue token: {}", token.start)));
         }
         Ok(token)
     }

@@ -26,8 +26,7 @@ impl Selection {
         let (labels, fields) = (query.get("labelSelector"), query.get("fieldSelector"));
         let mut selection = Self::default();
         if !labels.is_empty() {
-            let parsed = LabelSelector::parse(labels)
-                .map_err(|e| ApiError::bad_request(format!("unable to parse requirement: {e}")))?;
+            let parsed = LabelSelector::parse(labels).map_err(|e| ApiError::bad_request(e.to_string()))?;
             selection.labels = Some(parsed);
         }
         if !fields.is_empty() {

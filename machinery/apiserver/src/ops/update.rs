@@ -10,7 +10,7 @@ use crate::object::Stored;
 use crate::ops::{Saved, WriteOptions, put, remove};
 use crate::resource::{Resource, Source};
 use crate::server::Inner;
-use crate::status::{ApiError, Subject};
+use crate::status::ApiError;
 use crate::{meta, validate};
 
 /// How often a lost race is run again when the client named no resource version.
@@ -57,32 +57,29 @@ pub(crate) async fn update(
             .ok_or_else(|| ApiError::not_found(resource.subject(), name))?;
         let old = resource.content(&stored.value);
         let mut new = make(&old)?;
-        let named_version = check_identity(target, &old, &mut new, &stored)?;
+        check_identity(target, &mut new, &stored)?;
         carry_over(&old, &mut new);
         prepare(resource, part, &mut new, &old);
-        check_finalizers(resource, name, &new, &old)?;
+        meta::drop_repeated_owners(&mut new);
         admission::mutate(server, resource, &mut new, Some(&old))?;
         validate::update(server, resource, part, &new, &old)?;
-        admission::validate(
-            server,
+        let subresource = if part == Part::Status { "status" } else { "" };
+        let asked = admission::Asked {
             resource,
-            Operation::Update,
+            subresource,
+            operation: Operation::Update,
             name,
-            Some(&new),
-            Some(&old),
-            options,
-        )?;
+        };
+        admission::validate(server, &asked, Some(&new), Some(&old), options)?;
 
-        let gone = meta::is_deleting(&new) && ready_to_go(resource, &new);
-        if gone {
-            if options.dry_run {
+        // A lost race is run again. If the wanted object names a version, it no longer fits then, and that is the answer.
+        let expect = Expect::Revision(stored.revision);
+        if meta::is_deleting(&new) && ready_to_go(resource, &new) {
+            // What goes is shown as it was last: that it could go is not stored.
+            if options.dry_run || remove(server, resource, &key, expect, old).await?.is_ok() {
                 return Ok(Saved::Gone(new));
             }
-            match remove(server, resource, &key, Expect::Revision(stored.revision), new).await? {
-                Ok(last) => return Ok(Saved::Gone(resource.content(&last.value))),
-                Err(_) if named_version => return Err(ApiError::modified(resource.subject(), name)),
-                Err(_) => continue,
-            }
+            continue;
         }
         if new == old {
             return Ok(Saved::Stored(stored));
@@ -90,22 +87,15 @@ pub(crate) async fn update(
         if options.dry_run {
             return Ok(Saved::Dry(new));
         }
-        match put(server, resource, &key, Expect::Revision(stored.revision), new).await? {
-            Ok(stored) => return Ok(Saved::Stored(stored)),
-            Err(_) if named_version => return Err(ApiError::modified(resource.subject(), name)),
-            Err(_) => {}
+        if let Ok(stored) = put(server, resource, &key, expect, new).await? {
+            return Ok(Saved::Stored(stored));
         }
     }
     Err(ApiError::modified(resource.subject(), name))
 }
 
-/// The wanted object must be this very object. Returns whether it names a resource version.
-fn check_identity(
-    target: &Target<'_>,
-    old: &Value,
-    new: &mut Value,
-    stored: &Stored,
-) -> Result<bool, ApiError> {
+/// The wanted object must be this very object, and at the version that it names.
+fn check_identity(target: &Target<'_>, new: &mut Value, stored: &Stored) -> Result<(), ApiError> {
     let Target {
         resource,
         namespace,
@@ -114,49 +104,32 @@ fn check_identity(
     } = *target;
     let own = meta::name(new);
     if own.is_empty() {
-        meta::set_text(new, "name", name);
-    } else if own != name {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if own != name {
         return Err(ApiError::bad_request(format!(
             "the name of the object ({own}) does not match the name on the URL ({name})"
         )));
     }
     super::create::place_in_namespace(resource, namespace, new)?;
-
     let version = meta::resource_version(new);
-    let named = !version.is_empty() && version != "0";
-    if !named && !unconditional(resource) {
-        let error = FieldError::invalid(
-            &FieldPath::from("metadata.resourceVersion"),
-            &json!(0),
-            "must be specified for an update",
-        );
+    if version.is_empty() || version == "0" {
+        if unconditional(resource) {
+            return Ok(());
+        }
+        let path = FieldPath::from("metadata.resourceVersion");
+        let error = FieldError::invalid(&path, &json!(0), "must be specified for an update");
         return Err(ApiError::invalid(resource.subject(), name, &[error]));
     }
-    if named {
-        let wanted: u64 = version.parse().map_err(|_| {
-            let error = FieldError::invalid(
-                &FieldPath::from("metadata.resourceVersion"),
-                &json!(version),
-                format!("strconv.ParseUint: parsing \"{version}\": invalid syntax"),
-            );
-            ApiError::invalid(Subject { group: "", name: "" }, name, &[error])
-        })?;
-        if wanted != stored.revision {
-            return Err(ApiError::modified(resource.subject(), name));
-        }
+    match version.parse::<u64>() {
+        Ok(wanted) if wanted == stored.revision => Ok(()),
+        Ok(_) => Err(ApiError::modified(resource.subject(), name)),
+        Err(_) => Err(ApiError::unclassified(format!(
+            "strconv.ParseUint: parsing \"{version}\": invalid syntax"
+        ))),
     }
-    let uid = meta::uid(new);
-    if !uid.is_empty() && uid != meta::uid(old) {
-        return Err(ApiError::conflict(
-            resource.subject(),
-            name,
-            format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                meta::uid(old)
-            ),
-        ));
-    }
-    Ok(named)
 }
 
 fn unconditional(resource: &Resource) -> bool {
@@ -169,8 +142,13 @@ fn unconditional(resource: &Resource) -> bool {
 /// What only the server writes stays as it was.
 fn carry_over(old: &Value, new: &mut Value) {
     let meta = meta::meta_mut(new);
+    if meta.get("uid").is_none_or(|uid| uid == "")
+        && let Some(uid) = old["metadata"].get("uid")
+    {
+        // Another uid is a mistake, and validation names it.
+        meta.insert("uid".into(), uid.clone());
+    }
     for field in [
-        "uid",
         "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
@@ -231,30 +209,6 @@ fn spec_differs(new: &Value, old: &Value, has_status: bool) -> bool {
             .any(|(key, value)| counts(key) && b.get(key) != Some(value))
     };
     one_way(new, old) || one_way(old, new)
-}
-
-/// An object that is going may lose finalizers but gets no new ones.
-fn check_finalizers(resource: &Resource, name: &str, new: &Value, old: &Value) -> Result<(), ApiError> {
-    if !meta::is_deleting(old) {
-        return Ok(());
-    }
-    let before = meta::finalizers(old);
-    let added: Vec<&str> = meta::finalizers(new)
-        .into_iter()
-        .filter(|f| !before.contains(f))
-        .collect();
-    if added.is_empty() {
-        return Ok(());
-    }
-    let listed: Vec<String> = added.iter().map(|f| format!("{f:?}")).collect();
-    let error = FieldError::forbidden(
-        &FieldPath::from("metadata.finalizers"),
-        format!(
-            "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-            listed.join(", ")
-        ),
-    );
-    Err(ApiError::invalid(resource.kind_subject(), name, &[error]))
 }
 
 /// Whether nothing holds a deleting object back any more.

@@ -2,23 +2,27 @@
 
 use bytes::Bytes;
 use http::Response;
-use machinery_value::Value;
-use machinery_value::decode::Decoded;
+use machinery_value::decode::{Decoded, from_json};
 use machinery_value::field::{FieldError, FieldPath};
+use machinery_value::gofmt::GoValue;
+use machinery_value::strategic::StrategicError;
+use machinery_value::{Value, json_patch, merge_patch, strategic};
+use serde_json::json;
 
 use crate::body::Body;
 use crate::meta;
 use crate::negotiate::{Accept, media_type};
-use crate::ops::decode;
+use crate::ops::decode::{self, Refused};
 use crate::ops::update::{Part, Target, update};
 use crate::resource::{Resource, Source};
-use crate::serve::resources::write_options;
+use crate::serve::writes::write_options;
 use crate::serve::{Call, respond};
 use crate::status::{ApiError, Subject};
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// Answers a PATCH on a part of an object.
 pub(crate) async fn answer(
@@ -34,14 +38,11 @@ pub(crate) async fn answer(
             &FieldPath::from("force"),
             "may not be specified for non-apply patch",
         );
-        return Err(ApiError::invalid(
-            Subject {
-                group: "meta.k8s.io",
-                name: "PatchOptions",
-            },
-            "",
-            &[error],
-        ));
+        let kind = Subject {
+            group: "meta.k8s.io",
+            name: "PatchOptions",
+        };
+        return Err(ApiError::invalid(kind, "", &[error]));
     }
     let patch = Patch::read(resource, &media_type(&call.headers), &body)?;
     let info = &call.info;
@@ -51,26 +52,23 @@ pub(crate) async fn answer(
         name: &info.name,
         part,
     };
-    let mut warnings = Vec::new();
     let saved = update(&call.server, &target, &options, |present| {
         let mut object = present.clone();
         meta::set_type(&mut object, &resource.api_version(), &resource.kind);
         patch.apply(resource, &mut object)?;
-        let duplicates = patch.duplicates.clone();
-        let (content, found) = decode::object(
-            resource,
-            Decoded {
-                value: object,
-                duplicates,
-            },
-            options.validation,
-        )?;
-        warnings = found;
+        let shown = object.clone();
+        let decoded = Decoded {
+            value: object,
+            duplicates: patch.duplicates.clone(),
+        };
+        let (content, warnings) = decode::object(resource, decoded, options.validation)
+            .map_err(|refused| patch.refused(refused, &shown))?;
+        warnings.into_iter().for_each(|warning| options.warn(warning));
         Ok(content)
     })
     .await?;
     let mut response = respond::saved(call, resource, 200, accept, saved)?;
-    respond::warn(&mut response, &warnings);
+    respond::warn(&mut response, &options.take_warnings());
     Ok(response)
 }
 
@@ -81,6 +79,7 @@ pub(crate) struct Patch {
     duplicates: Vec<String>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Json,
     Merge,
@@ -95,65 +94,93 @@ impl Patch {
             JSON_PATCH => Kind::Json,
             MERGE_PATCH => Kind::Merge,
             STRATEGIC_PATCH if built_in => Kind::Strategic,
-            _ if built_in => {
-                return Err(ApiError::unsupported_media_type(&[
-                    JSON_PATCH,
-                    MERGE_PATCH,
-                    STRATEGIC_PATCH,
-                ]));
+            STRATEGIC_PATCH | APPLY_PATCH => {
+                let accepted: &[&str] = &[JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH];
+                return Err(ApiError::unsupported_media_type(if built_in {
+                    accepted
+                } else {
+                    &accepted[..2]
+                }));
             }
-            _ => return Err(ApiError::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
+            _ => return Err(ApiError::unroutable_media_type()),
         };
-        let decoded = decode::parse(crate::negotiate::BodyFormat::Json, body)?;
-        if !matches!(kind, Kind::Json) && !decoded.value.is_object() {
-            return Err(ApiError::bad_request(format!(
-                "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                match decoded.value {
-                    Value::Array(_) => "array",
-                    Value::String(_) => "string",
-                    Value::Number(_) => "number",
-                    Value::Bool(_) => "bool",
-                    _ => "null",
-                }
-            )));
-        }
-        Ok(Self {
-            kind,
-            value: decoded.value,
-            duplicates: decoded.duplicates,
-        })
+        let undecodable =
+            |why: &dyn std::fmt::Display| ApiError::bad_request(format!("error decoding patch: {why}"));
+        let Decoded { value, duplicates } = from_json(body).map_err(|error| undecodable(&error))?;
+        let wanted = match kind {
+            Kind::Json if !value.is_array() => "[]handlers.jsonPatchOp",
+            Kind::Merge if value.is_null() => return Err(ApiError::bad_request("Invalid JSON Patch")),
+            Kind::Merge | Kind::Strategic if !value.is_object() => "map[string]interface {}",
+            _ => {
+                return Ok(Self {
+                    kind,
+                    value,
+                    duplicates,
+                });
+            }
+        };
+        let what = match value {
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+            Value::String(_) => "string",
+            Value::Number(_) => "number",
+            Value::Bool(_) => "bool",
+            Value::Null => "null",
+        };
+        Err(undecodable(&format_args!(
+            "json: cannot unmarshal {what} into Go value of type {wanted}"
+        )))
     }
 
     /// Turns the present object into the wanted one.
     pub(crate) fn apply(&self, resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
-        use machinery_value::{json_patch, merge_patch, strategic};
-        match self.kind {
-            Kind::Json => json_patch::apply(object, &self.value).map_err(|error| match error {
+        match (self.kind, resource.schema()) {
+            (Kind::Json, _) => json_patch::apply(object, &self.value).map_err(|error| match error {
                 json_patch::PatchError::TooManyOperations(_) => ApiError::too_large(error.to_string()),
-                json_patch::PatchError::Undecodable(_) => ApiError::bad_request(error.to_string()),
-                _ => {
-                    ApiError::unprocessable("the server rejected our request due to an error in our request")
+                json_patch::PatchError::Undecodable(why) => {
+                    ApiError::bad_request(format!("error decoding patch: {why}"))
                 }
+                json_patch::PatchError::Failed(_) => ApiError::unprocessable(),
             }),
-            Kind::Merge => {
+            (Kind::Strategic, Some(schema)) => {
+                strategic::apply(schema, object, &self.value).map_err(|error| self.strategic_error(&error))
+            }
+            _ => {
                 merge_patch::apply(object, &self.value);
                 Ok(())
             }
-            Kind::Strategic => match resource.schema() {
-                Some(schema) => strategic::apply(schema, object, &self.value).map_err(strategic_error),
-                None => {
-                    merge_patch::apply(object, &self.value);
-                    Ok(())
-                }
-            },
         }
     }
-}
 
-fn strategic_error(error: machinery_value::strategic::StrategicError) -> ApiError {
-    match error.status() {
-        422 => ApiError::unprocessable(error.to_string()),
-        500 => ApiError::unclassified(error.to_string()),
-        _ => ApiError::bad_request(error.to_string()),
+    /// The answer for a patch that turned an object into something else.
+    fn refused(&self, refused: Refused, result: &Value) -> ApiError {
+        match (self.kind, refused) {
+            (Kind::Strategic, Refused::Unhandled { kind, version, why }) => {
+                // Strategic patches are decoded by another reader, which says less about wrong types.
+                let why = match why.rsplit_once(" of type ") {
+                    Some((_, ty)) if why.starts_with("json: cannot unmarshal") => {
+                        format!("unrecognized type: {ty}")
+                    }
+                    _ => why,
+                };
+                Refused::Unhandled { kind, version, why }.of_patch(&json!(GoValue(&self.value).to_string()))
+            }
+            (_, refused) => {
+                let text = String::from_utf8_lossy(&machinery_value::encode::to_vec(result)).into_owned();
+                refused.of_patch(&json!(text))
+            }
+        }
+    }
+
+    fn strategic_error(&self, error: &StrategicError) -> ApiError {
+        match error.status() {
+            422 => {
+                let shown = json!(GoValue(&self.value).to_string());
+                let error = FieldError::invalid(&FieldPath::new("patch"), &shown, error.to_string());
+                ApiError::invalid(Subject { group: "", name: "" }, "", &[error])
+            }
+            500 => ApiError::unclassified(error.to_string()),
+            _ => ApiError::bad_request(error.to_string()),
+        }
     }
 }

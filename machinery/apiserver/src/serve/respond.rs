@@ -107,9 +107,8 @@ pub(crate) fn content(
             true,
             call.server.now(),
         ),
-        Shape::PartialList | Shape::Discovery => {
-            return Err(ApiError::not_acceptable(crate::negotiate::OFFERED));
-        }
+        Shape::PartialList => return Err(wrong_shape(resource, "List", "not a list", "")),
+        Shape::Discovery => return Err(ApiError::not_acceptable(crate::negotiate::OFFERED)),
     };
     Ok(value(code, accept, &shaped))
 }
@@ -126,7 +125,7 @@ pub(crate) fn list(
         r#continue: listing.next.clone().unwrap_or_default(),
         remaining_item_count: listing.remaining.and_then(|n| i64::try_from(n).ok()),
     };
-    let metadata = list_metadata(&meta);
+    let metadata = list_metadata(&meta, resource.custom().is_some());
     let shaped = match accept.shape {
         Shape::Object if accept.encoding == Encoding::Json => {
             return Ok(json_list(resource, &metadata, listing));
@@ -135,7 +134,8 @@ pub(crate) fn list(
             let items: Vec<Value> = listing.items.iter().map(|i| list_item(resource, i)).collect();
             json!({"kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata, "items": items})
         }
-        Shape::Partial | Shape::PartialList => {
+        Shape::Partial => return Err(wrong_shape(resource, "", "a list", "List")),
+        Shape::PartialList => {
             let items: Vec<Value> = listing.items.iter().map(|i| resource.whole(i)).collect();
             partial_object_metadata_list(&items, meta)
         }
@@ -150,6 +150,18 @@ pub(crate) fn list(
         Shape::Discovery => return Err(ApiError::not_acceptable(crate::negotiate::OFFERED)),
     };
     Ok(value(200, accept, &shaped))
+}
+
+/// A client that asked for the metadata of one where there are many, or the other way round.
+fn wrong_shape(resource: &Resource, asked: &str, is: &str, suffix: &str) -> ApiError {
+    let package = match resource.group.split('.').next() {
+        None | Some("") => "core",
+        Some(first) => first,
+    };
+    ApiError::wrong_shape(format!(
+        "you requested PartialObjectMetadata{asked}, but the requested object is {is} (*{package}.{}{suffix})",
+        resource.kind
+    ))
 }
 
 /// Items of built-in lists carry no type, those of custom lists do.
@@ -192,10 +204,11 @@ fn json_list(resource: &Resource, metadata: &Value, listing: &Listing) -> Respon
     json_chunks(200, [out.freeze()])
 }
 
-fn list_metadata(meta: &ListMeta) -> Value {
+/// Lists of custom resources always say whether they go on.
+fn list_metadata(meta: &ListMeta, custom: bool) -> Value {
     let mut out = Map::new();
     out.insert("resourceVersion".into(), json!(meta.resource_version));
-    if !meta.r#continue.is_empty() {
+    if custom || !meta.r#continue.is_empty() {
         out.insert("continue".into(), json!(meta.r#continue));
     }
     if let Some(remaining) = meta.remaining_item_count {

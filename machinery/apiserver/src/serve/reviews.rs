@@ -9,7 +9,7 @@ use crate::negotiate::{Accept, body_format};
 use crate::ops::decode;
 use crate::resource::Resource;
 use crate::serve::{Call, respond};
-use crate::status::ApiError;
+use crate::status::{ApiError, Subject};
 
 /// The answer, if the resource is a review.
 pub(crate) fn answer(
@@ -28,8 +28,9 @@ pub(crate) fn answer(
         return Err(ApiError::method_not_allowed());
     }
     let accept = Accept::parse(&call.headers)?;
-    let value = decode::parse(body_format(&call.headers)?, body)?.value;
-    let (object, _) = decode::normalize(&resource.group, &resource.version, &resource.kind, value)?;
+    let object = decode::parse(body_format(&call.headers)?, body)
+        .and_then(|decoded| decode::typed(resource.gvk(), decoded.value))
+        .map_err(|refused| refused.of_body(&resource.kind, body))?;
     let answer = match resource.kind.as_str() {
         "SelfSubjectReview" => review::self_subject_review(&call.user, call.server.now()),
         "SelfSubjectAccessReview" => access(call, resource, AccessReview::SelfSubject, &object)?,
@@ -44,6 +45,11 @@ pub(crate) fn answer(
                 &call.server.indexes.rbac.read().rules_for(&call.user, namespace),
             )
         }
+        "TokenReview" if object["spec"]["token"].as_str().unwrap_or("").is_empty() => {
+            return Err(ApiError::bad_request(
+                "token is required for TokenReview in authentication",
+            ));
+        }
         "TokenReview" => token(call, &object),
         _ => return Ok(None),
     };
@@ -53,7 +59,15 @@ pub(crate) fn answer(
 fn access(call: &Call, resource: &Resource, kind: AccessReview, object: &Value) -> Result<Value, ApiError> {
     let errors = kind.validate(object);
     if !errors.is_empty() {
-        return Err(ApiError::invalid(resource.kind_subject(), "", &errors));
+        // These registries do not say which kind they are about.
+        return Err(ApiError::invalid(
+            Subject {
+                group: &resource.group,
+                name: "",
+            },
+            "",
+            &errors,
+        ));
     }
     let user = kind.user(object, &call.user);
     let attributes = kind.attributes(object, &user);

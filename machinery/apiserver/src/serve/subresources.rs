@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{Method, Response};
+use machinery_kinds::Gvk;
 use machinery_value::Value;
 use serde_json::json;
 
@@ -11,10 +12,23 @@ use crate::ops::delete::{DeleteOptions, delete};
 use crate::ops::update::{Part, Target, update};
 use crate::ops::{Saved, decode, read};
 use crate::resource::Resource;
-use crate::serve::resources::{put, write_options};
+use crate::serve::writes::{put, read_body, write_options};
 use crate::serve::{Call, patch, respond};
-use crate::status::ApiError;
+use crate::status::{ApiError, Subject};
 use crate::{meta, scale, tokens};
+
+const SCALE: Gvk<'static> = Gvk {
+    group: "autoscaling",
+    version: "v1",
+    kind: "Scale",
+};
+
+/// A body as an object of a type that the resource's own is not.
+fn read_typed(call: &Call, wanted: Gvk<'_>, body: &[u8]) -> Result<Value, ApiError> {
+    decode::parse(body_format(&call.headers)?, body)
+        .and_then(|decoded| decode::typed(wanted, decoded.value))
+        .map_err(|refused| refused.of_body(wanted.kind, body))
+}
 
 /// Answers a request about a subresource.
 pub(crate) async fn dispatch(
@@ -25,7 +39,10 @@ pub(crate) async fn dispatch(
 ) -> Result<Response<Body>, ApiError> {
     let info = &call.info;
     let Some(sub) = resource.subresource(&info.subresource) else {
-        return Err(ApiError::no_resource());
+        return Err(match resource.custom() {
+            Some(_) => ApiError::not_found(resource.subject(), &info.name),
+            None => ApiError::no_resource(),
+        });
     };
     if !sub.verbs.iter().any(|v| v == info.verb) {
         return Err(ApiError::method_not_allowed());
@@ -75,8 +92,7 @@ async fn scale_answer(
         },
     )?;
     let wanted = if verb == "update" {
-        let value = decode::parse(body_format(&call.headers)?, body)?.value;
-        Some(decode::normalize("autoscaling", "v1", "Scale", value)?.0)
+        Some(read_typed(call, SCALE, body)?)
     } else {
         None
     };
@@ -97,7 +113,7 @@ async fn scale_answer(
             (None, Some(patch)) => {
                 let mut view = scale::view(resource, present);
                 patch.apply(resource, &mut view)?;
-                decode::normalize("autoscaling", "v1", "Scale", view)?.0
+                decode::typed(SCALE, view).map_err(|refused| refused.of_body(SCALE.kind, body))?
             }
             (None, None) => scale::view(resource, present),
         };
@@ -119,8 +135,7 @@ async fn finalize(
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "UpdateOptions")?;
-    let decoded = decode::parse(body_format(&call.headers)?, body)?;
-    let (wanted, _) = decode::object(resource, decoded, options.validation)?;
+    let wanted = read_body(call, resource, &options, body)?;
     let target = Target {
         resource,
         namespace: &call.info.namespace,
@@ -154,8 +169,11 @@ async fn token(
 ) -> Result<Response<Body>, ApiError> {
     let info = &call.info;
     let stored = read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
-    let value = decode::parse(body_format(&call.headers)?, body)?.value;
-    let (request, _) = decode::normalize("authentication.k8s.io", "v1", "TokenRequest", value)?;
+    let request = read_typed(
+        call,
+        Gvk::new("authentication.k8s.io", "v1", "TokenRequest"),
+        body,
+    )?;
     let account = resource.content(&stored.value);
     let answer = tokens::answer_request(&call.server, &account, &request)?;
     Ok(respond::value(201, accept, &answer))
@@ -169,8 +187,7 @@ async fn evict(
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "CreateOptions")?;
-    let value = decode::parse(body_format(&call.headers)?, body)?.value;
-    let (eviction, _) = decode::normalize("policy", "v1", "Eviction", value)?;
+    let eviction = read_typed(call, Gvk::new("policy", "v1", "Eviction"), body)?;
     let info = &call.info;
     let name = meta::name(&eviction);
     if !name.is_empty() && name != info.name {
@@ -208,7 +225,7 @@ async fn bind(
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "CreateOptions")?;
-    let value = decode::parse(body_format(&call.headers)?, body)?.value;
+    let value = read_typed(call, Gvk::new("", "v1", "Binding"), body)?;
     let node = value["target"]["name"].as_str().unwrap_or("").to_owned();
     let info = &call.info;
     let now = call.server.now_text();
@@ -223,19 +240,21 @@ async fn bind(
             .as_str()
             .is_some_and(|n| !n.is_empty())
         {
-            return Err(ApiError::conflict(
-                resource.subject(),
-                &info.name,
-                format_args!(
-                    "pod {} is already assigned to node {}",
-                    info.name, present["spec"]["nodeName"]
-                ),
-            ));
+            let node = present["spec"]["nodeName"].as_str().unwrap_or("");
+            let why = format!("pod {} is already assigned to node {node:?}", info.name);
+            let subject = Subject { group: "", name: "pods/binding" };
+            return Err(ApiError::conflict(subject, &info.name, why));
         }
         let mut content = present.clone();
         content["spec"]["nodeName"] = json!(node);
-        let condition = ("True", "", String::new());
-        crate::definitions::set_condition(&mut content["status"], "PodScheduled", condition, &now);
+        let scheduled = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
+        if !content["status"]["conditions"].is_array() {
+            content["status"]["conditions"] = json!([]);
+        }
+        if let Some(list) = content["status"]["conditions"].as_array_mut() {
+            list.retain(|c| c["type"] != "PodScheduled");
+            list.push(scheduled);
+        }
         Ok(content)
     })
     .await?;

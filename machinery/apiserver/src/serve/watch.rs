@@ -64,7 +64,13 @@ pub(crate) fn answer(
         }
         Some(watch)
     } else {
-        match store.watch(&prefix, From::After(wants.after), BUFFER) {
+        // A version of the future is waited for: what comes before it is left out.
+        let from = if wants.after > store.revision() {
+            From::Now
+        } else {
+            From::After(wants.after)
+        };
+        match store.watch(&prefix, from, BUFFER) {
             Ok(watch) => Some(watch),
             Err(ReadError::Compacted { .. }) => {
                 // Inside a 200: clients look for it in the stream, and some never look at the status code.
@@ -121,6 +127,14 @@ impl Wants {
                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
             ));
         }
+        if send.is_some() && !matching.is_empty() && matching != "NotOlderThan" {
+            let path = FieldPath::from("resourceVersionMatch");
+            errors.push(FieldError::not_supported(
+                &path,
+                &json!(matching),
+                &["NotOlderThan"],
+            ));
+        }
         if send.is_none() && !matching.is_empty() {
             errors.push(forbid(
                 "resourceVersionMatch",
@@ -137,10 +151,16 @@ impl Wants {
                 &errors,
             ));
         }
-        let version = parse_version(query.get("resourceVersion"))?;
-        let timeout = match query.get("timeoutSeconds").parse::<u64>() {
-            Ok(seconds) if seconds > 0 => Duration::from_secs(seconds).min(MAX_TIMEOUT),
-            _ => DEFAULT_TIMEOUT,
+        let version = parse_version(query.get("resourceVersion")).map_err(ApiError::unclassified)?;
+        let timeout = match query.get("timeoutSeconds") {
+            "" | "0" => DEFAULT_TIMEOUT,
+            text => {
+                let unreadable = |_| {
+                    ApiError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))
+                };
+                let seconds = text.parse::<i64>().map_err(unreadable)?;
+                Duration::from_secs(seconds.max(0).unsigned_abs()).min(MAX_TIMEOUT)
+            }
         };
         let unset = version.is_none_or(|v| v == 0);
         let bookmarks = query.flag("allowWatchBookmarks");

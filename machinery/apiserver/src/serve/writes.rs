@@ -1,0 +1,195 @@
+//! POST and PUT.
+
+use http::Response;
+use machinery_value::Value;
+use machinery_value::field::{FieldError, FieldPath};
+use serde_json::json;
+
+use crate::body::Body;
+use crate::meta;
+use crate::negotiate::{Accept, body_format};
+use crate::ops::decode::Refused;
+use crate::ops::update::{Part, Target, update};
+use crate::ops::{FieldValidation, Saved, WriteOptions, create, decode};
+use crate::resource::Resource;
+use crate::serve::{Call, respond};
+use crate::status::{ApiError, Subject};
+
+/// The options of a write from its query; `kind` is what messages call them.
+pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, ApiError> {
+    let invalid = |error| {
+        ApiError::invalid(
+            Subject {
+                group: "meta.k8s.io",
+                name: kind,
+            },
+            "",
+            &[error],
+        )
+    };
+    let dry_run: Vec<&str> = call
+        .query
+        .all("dryRun")
+        .filter(|value| !value.is_empty())
+        .collect();
+    check_dry_run(&dry_run).map_err(invalid)?;
+    let validation = match call.query.get("fieldValidation") {
+        "Ignore" => FieldValidation::Ignore,
+        "" | "Warn" => FieldValidation::Warn,
+        "Strict" => FieldValidation::Strict,
+        other => {
+            let path = FieldPath::from("fieldValidation");
+            let listed = ["", "Ignore", "Strict", "Warn"];
+            return Err(invalid(FieldError::not_supported(&path, &json!(other), &listed)));
+        }
+    };
+    if call.query.get("fieldManager").len() > 128 {
+        return Err(invalid(FieldError::too_long(
+            &FieldPath::from("fieldManager"),
+            128,
+        )));
+    }
+    Ok(WriteOptions::new(
+        call.user.clone(),
+        !dry_run.is_empty(),
+        validation,
+    ))
+}
+
+/// A dry run is of everything or none.
+pub(crate) fn check_dry_run(values: &[&str]) -> Result<(), FieldError> {
+    if values.iter().all(|value| *value == "All") {
+        return Ok(());
+    }
+    Err(FieldError::not_supported(
+        &FieldPath::from("dryRun"),
+        &json!(values),
+        &["All"],
+    ))
+}
+
+/// A body as an object of `resource`; what there is to warn of goes to `options`.
+pub(crate) fn read_body(
+    call: &Call,
+    resource: &Resource,
+    options: &WriteOptions,
+    body: &[u8],
+) -> Result<Value, ApiError> {
+    let read = || {
+        let decoded = decode::parse(body_format(&call.headers).map_err(Refused::Answer)?, body)?;
+        decode::object(resource, decoded, options.validation)
+    };
+    let (mut content, warnings) = read().map_err(|refused| refused.of_body(&resource.kind, body))?;
+    warnings.into_iter().for_each(|warning| options.warn(warning));
+    let repeated = meta::drop_repeated_owners(&mut content);
+    if !repeated.is_empty() {
+        options.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and \
+             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            repeated.join(", ")
+        ));
+    }
+    Ok(content)
+}
+
+/// An answer together with what there was to warn of.
+fn finish(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    options: &WriteOptions,
+    result: Result<(u16, Saved), ApiError>,
+) -> Result<Response<Body>, ApiError> {
+    match result.and_then(|(code, saved)| respond::saved(call, resource, code, accept, saved)) {
+        Ok(mut response) => {
+            respond::warn(&mut response, &options.take_warnings());
+            Ok(response)
+        }
+        Err(mut error) => {
+            error.warnings.extend(options.take_warnings());
+            Err(error)
+        }
+    }
+}
+
+/// Creates an object.
+pub(crate) async fn post(
+    call: &Call,
+    resource: &Resource,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
+    let options = write_options(call, "CreateOptions")?;
+    let content = read_body(call, resource, &options, body)?;
+    let result = create::create(&call.server, resource, &call.info.namespace, content, &options).await;
+    finish(call, resource, accept, &options, result.map(|saved| (201, saved)))
+}
+
+/// Replaces an object, or its status.
+pub(crate) async fn put(
+    call: &Call,
+    resource: &Resource,
+    part: Part,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
+    let options = write_options(call, "UpdateOptions")?;
+    let content = read_body(call, resource, &options, body)?;
+    let info = &call.info;
+    let target = Target {
+        resource,
+        namespace: &info.namespace,
+        name: &info.name,
+        part,
+    };
+    let result = update(&call.server, &target, &options, |present| {
+        check_uid(&target, &content, present)?;
+        Ok(content.clone())
+    })
+    .await;
+    let creates = part == Part::Main && creates_on_update(resource) && meta::name(&content) == info.name;
+    let result = match result {
+        Err(error) if error.is_not_found() && creates => {
+            create::create(&call.server, resource, &info.namespace, content, &options)
+                .await
+                .map(|saved| (201, saved))
+        }
+        other => other.map(|saved| (200, saved)),
+    };
+    finish(call, resource, accept, &options, result)
+}
+
+fn creates_on_update(resource: &Resource) -> bool {
+    resource.custom().is_none() && machinery_kinds::strategy::allows_create_on_update(resource.gvk())
+}
+
+/// A replacement that names another uid is meant for another object.
+fn check_uid(target: &Target<'_>, wanted: &Value, present: &Value) -> Result<(), ApiError> {
+    let Target {
+        resource,
+        namespace,
+        name,
+        ..
+    } = *target;
+    let uid = meta::uid(wanted);
+    if uid.is_empty() || uid == meta::uid(present) {
+        return Ok(());
+    }
+    let group = if resource.custom().is_some() {
+        format!("{}/", resource.group)
+    } else {
+        String::new()
+    };
+    let place = if resource.namespaced {
+        format!("{namespace}/")
+    } else {
+        String::new()
+    };
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{place}{name}, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+        resource.plural,
+        meta::uid(present)
+    );
+    Err(ApiError::conflict(resource.subject(), name, why))
+}
