@@ -39,21 +39,21 @@ fn pod_spec(set: &Value) -> Value {
     spec
 }
 
-/// Whether a node should have a Pod of the set.
-fn is_wanted(spec: &Value, node: &NodeInfo) -> bool {
+/// Whether a node should have a Pod of the set, and whether one that is there may stay.
+fn verdict(spec: &Value, node: &NodeInfo) -> (bool, bool) {
     let tolerations = items(&spec["tolerations"]);
-    matches_node(spec, node)
-        && node.taints.iter().all(|taint| {
-            let effect = text(&taint["effect"]);
-            effect == "PreferNoSchedule"
-                || tolerates(tolerations, text(&taint["key"]), text(&taint["value"]), effect)
-        })
+    let is_untolerated = |effect: &str| {
+        let mut taints = node.taints.iter().filter(|taint| taint["effect"] == effect);
+        taints.any(|taint| !tolerates(tolerations, text(&taint["key"]), text(&taint["value"]), effect))
+    };
+    let stays = matches_node(spec, node) && !is_untolerated("NoExecute");
+    (stays && !is_untolerated("NoSchedule"), stays)
 }
 
 /// How many of these nodes should have a Pod of the set.
 pub(crate) fn wanted_nodes<'a>(set: &Value, nodes: impl IntoIterator<Item = &'a NodeInfo>) -> i64 {
     let spec = pod_spec(set);
-    i64::try_from(nodes.into_iter().filter(|node| is_wanted(&spec, node)).count()).unwrap_or(0)
+    i64::try_from(nodes.into_iter().filter(|node| verdict(&spec, node).0).count()).unwrap_or(0)
 }
 
 /// The node that a Pod of a daemon is for: where it is, or where it is to go.
@@ -96,11 +96,14 @@ pub fn decide<'a>(
     }
     let spec = pod_spec(set);
     let revision = template_hash(&set["spec"]["template"], 0);
-    let wanted: Vec<&str> = nodes
-        .into_iter()
-        .filter(|node| is_wanted(&spec, node))
-        .map(|node| node.name.as_str())
-        .collect();
+    let (mut wanted, mut tolerated): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for node in nodes {
+        match verdict(&spec, node) {
+            (true, _) => wanted.push(&node.name),
+            (false, true) => tolerated.push(&node.name),
+            (false, false) => {}
+        }
+    }
     let mut by_node: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
     for pod in pods {
         by_node.entry(node_of(pod)).or_default().push(pod);
@@ -119,11 +122,11 @@ pub fn decide<'a>(
         // One Pod for each node; the first by name stays, a finished one is replaced.
         let mut stays = false;
         for pod in found.iter().filter(|pod| !is_deleting(pod)) {
-            if is_wanted && !stays && !crate::pod::is_finished(pod) {
+            misscheduled += i64::from(!is_wanted);
+            if !stays && !crate::pod::is_finished(pod) && (is_wanted || tolerated.contains(node)) {
                 stays = true;
-                kept.push(pod);
+                kept.extend(is_wanted.then_some(*pod));
             } else {
-                misscheduled += i64::from(!is_wanted);
                 actions.extend(delete(pod));
             }
         }
@@ -237,7 +240,7 @@ mod tests {
     fn every_node_that_takes_it_gets_one() {
         let set = daemon_set("agent");
         let mut nodes = nodes(&["a", "b", "c"]);
-        nodes[1].taints = vec![json!({"key": "gpu", "value": "yes", "effect": "NoSchedule"})];
+        nodes[1].taints = vec![json!({"key": "gpu", "value": "yes", "effect": "NoExecute"})];
         nodes[2].unschedulable = true;
         let pods = [
             ready(on(pod("agent-x", &set), "a", &set), 0),
@@ -247,6 +250,21 @@ mod tests {
             short(&decide(&set, &nodes, &pods, at(0))),
             ["delete agent-y", "create on c", "status 1/2 ready, 1 updated"]
         );
+    }
+
+    #[test]
+    fn a_pod_on_a_node_that_takes_no_new_ones_stays() {
+        let set = daemon_set("agent");
+        let mut nodes = nodes(&["a"]);
+        let pods = [ready(on(pod("agent-x", &set), "a", &set), 0)];
+        nodes[0].taints = vec![json!({"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"})];
+        let actions = decide(&set, &nodes, &pods, at(0));
+        let [Action::UpdateStatus(changed)] = &actions[..] else {
+            panic!("{actions:?}")
+        };
+        assert_eq!(changed["status"]["numberMisscheduled"], 1);
+        nodes[0].taints = vec![json!({"key": "out", "effect": "NoExecute"})];
+        assert_eq!(short(&decide(&set, &nodes, &pods, at(0)))[0], "delete agent-x");
     }
 
     #[test]

@@ -275,7 +275,7 @@ fn phase(pod: &Value, init: &[Value], main: &[Value]) -> &'static str {
     if all_started { "Running" } else { "Pending" }
 }
 
-fn unready<'v>(statuses: &'v [Value], is_ready: impl Fn(&Value) -> bool) -> Vec<&'v str> {
+fn unready(statuses: &[Value], is_ready: impl Fn(&Value) -> bool) -> Vec<&str> {
     statuses
         .iter()
         .filter(|status| !is_ready(status))

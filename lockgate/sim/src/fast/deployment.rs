@@ -24,7 +24,8 @@ pub(super) fn next(deployment: &Value, progress: Progress, now: Timestamp) -> (V
     let known = said("message").contains(&format!("\"{set}\""));
     let rolled_out = said("reason") == "NewReplicaSetAvailable";
     // A paused Deployment keeps its old template and can still be scaled.
-    let held = deployment["spec"]["paused"] == true && !known && rolled_out;
+    let paused = deployment["spec"]["paused"] == true && !known;
+    let held = paused && rolled_out;
     let settled = (known && rolled_out) || held;
     let progress = if held {
         Progress::There { well: true }
@@ -35,6 +36,12 @@ pub(super) fn next(deployment: &Value, progress: Progress, now: Timestamp) -> (V
     let wanted = replicas(deployment);
     let before = int(&status["availableReplicas"]);
     let counts = match progress {
+        // It was paused before anything was rolled out.
+        _ if paused && !held => Counts {
+            replicas: 0,
+            updated: 0,
+            available: 0,
+        },
         Progress::There { well: true } => Counts {
             replicas: wanted,
             updated: wanted,
@@ -65,7 +72,7 @@ pub(super) fn next(deployment: &Value, progress: Progress, now: Timestamp) -> (V
     );
     availability(deployment, &mut status, now);
     match progress {
-        _ if settled => {}
+        _ if settled || paused => {}
         Progress::There { well: true } => {
             let message = format!("ReplicaSet \"{set}\" has successfully progressed.");
             set_progress(&mut status, true, "NewReplicaSetAvailable", &message, now);
@@ -79,7 +86,7 @@ pub(super) fn next(deployment: &Value, progress: Progress, now: Timestamp) -> (V
 
     let mut changed = deployment.clone();
     changed["status"] = status;
-    if !known && !held {
+    if !known && !paused {
         let revision = annotation(deployment, REVISION)
             .and_then(|text| text.parse::<i64>().ok())
             .unwrap_or(0)

@@ -202,6 +202,17 @@ fn a_paused_deployment_keeps_its_template() {
 }
 
 #[test]
+fn a_deployment_that_is_paused_from_the_start_waits() {
+    let mut web = deployment("web", 2);
+    web["spec"]["paused"] = json!(true);
+    play(&mut web, 0, 99);
+    assert_eq!((rollout(&web), reason(&web)), ([0, 0, 0, 0], ""));
+    web["spec"]["paused"] = json!(false);
+    play(&mut web, 100, 199);
+    assert_eq!(rollout(&web), [2, 2, 2, 0]);
+}
+
+#[test]
 fn a_stateful_set_moves_one_by_one() {
     const FIELDS: [&str; 4] = ["replicas", "readyReplicas", "currentReplicas", "updatedReplicas"];
     let mut db = stateful_set("db", 3);

@@ -39,10 +39,9 @@ fn look_at(pod: &Value, second: i64, node: NodeState, options: &SimOptions) -> V
 
 /// Does what is decided, again and again until the given second. Returns when it last asked to be woken.
 fn play(pod: &mut Value, from: i64, to: i64) -> Option<Timestamp> {
-    let mut wake = None;
     let mut second = from;
     for _ in 0..1000 {
-        wake = None;
+        let mut wake = None;
         for action in look(pod, second) {
             match action {
                 Action::UpdateStatus(changed) => *pod = changed,

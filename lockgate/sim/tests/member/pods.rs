@@ -157,3 +157,22 @@ async fn a_member_that_starts_later_takes_over() {
     cluster.assert_settled().await;
     assert_eq!(get(&cluster.local, "web"), before);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_member_ends_with_its_server() {
+    let cluster = Cluster::new().await;
+    let run = tokio::spawn(lockgate_sim::Member::run(
+        cluster.server.clone(),
+        SimOptions::default(),
+    ));
+    cluster
+        .until("there are nodes", |local| {
+            local.list("v1", "nodes", "").len() == 2
+        })
+        .await;
+    cluster.server.clone().stop().await;
+    let ended = tokio::time::timeout(Duration::from_secs(120), run).await;
+    ended
+        .expect("it notices that the server is gone")
+        .expect("it does not panic");
+}
