@@ -51,6 +51,14 @@ fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
         script.steps.push(operation(kind, &mut random));
     }
     script.steps.push(get(""));
+    // What a finalizer holds would hold its definition too, and with that the server's cleaning up.
+    for name in ["a", "b", "c"] {
+        script.steps.push(Step {
+            patch: Some(PatchType::Merge),
+            body: Some(Body::Json(json!({"metadata": {"finalizers": null}}))),
+            ..request("PATCH", &format!("/{name}"))
+        });
+    }
     script.steps.push(Step {
         accept: Some("table".to_owned()),
         ..get("")

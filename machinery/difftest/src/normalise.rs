@@ -278,7 +278,8 @@ impl Normaliser {
 /// The body as a value: JSON documents one after the other (a watch) become a list, YAML is read as such, and the rest is text.
 fn parse(answer: &Answer) -> Value {
     let text = || Value::String(String::from_utf8_lossy(&answer.body).into_owned());
-    if answer.content_type.starts_with("application/json") {
+    // The index of the OpenAPI documents says that it is plain text.
+    if answer.content_type.starts_with("application/json") || answer.body.starts_with(b"{") {
         let documents: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(&answer.body)
             .into_iter()
             .collect();

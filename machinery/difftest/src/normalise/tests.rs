@@ -185,6 +185,7 @@ fn bodies() {
         ("application/json", "{}\n{}\n", json!([{}, {}])),
         ("application/json", "", json!([])),
         ("application/json", "{bad", json!("{bad")),
+        ("text/plain", "{\"paths\":{}}", json!({"paths": {}})),
         ("application/yaml", "a: [1, x]\n", json!({"a": [1, "x"]})),
         (
             "text/plain",
