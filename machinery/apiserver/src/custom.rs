@@ -40,11 +40,13 @@ static NEXT_EDITION: AtomicU32 = AtomicU32::new(2);
 
 impl CustomVersion {
     /// Makes a version from its entry in `spec.versions`; a definition that was admitted has no error here.
+    /// Clients of a deprecated version are told to use its `successor`.
     pub(crate) fn new(
         group: &str,
         kind: &str,
         storage_version: &str,
         version: &Value,
+        successor: Option<&str>,
     ) -> Result<Self, String> {
         let name = version["name"].as_str().unwrap_or("");
         let openapi = version["schema"]["openAPIV3Schema"].clone();
@@ -69,9 +71,10 @@ impl CustomVersion {
             _ => None,
         };
         let deprecation = version["deprecated"].as_bool().unwrap_or(false).then(|| {
+            let instead = successor.map(|newer| format!("; use {group}/{newer} {kind}")).unwrap_or_default();
             version["deprecationWarning"]
                 .as_str()
-                .map_or_else(|| format!("{group}/{name} {kind} is deprecated"), str::to_owned)
+                .map_or_else(|| format!("{group}/{name} {kind} is deprecated{instead}"), str::to_owned)
         });
         Ok(Self {
             edition: NEXT_EDITION.fetch_add(1, Ordering::Relaxed),

@@ -54,6 +54,16 @@ pub(crate) fn definition_name(resource: &Resource) -> String {
     format!("{}.{}", resource.plural, resource.group)
 }
 
+/// The best of the served versions that are newer than the given one and not deprecated.
+fn successor<'a>(spec: &'a Value, version: &Value) -> Option<&'a str> {
+    let rank = |version: &Value| crate::discovery::rank(version["name"].as_str().unwrap_or(""));
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    versions
+        .filter(|v| v["served"] == json!(true) && v["deprecated"] != json!(true) && rank(v) > rank(version))
+        .max_by_key(|v| rank(v))
+        .and_then(|v| v["name"].as_str())
+}
+
 /// The served versions of a definition whose names are free.
 fn resources(definition: &Value, others: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
     let spec = &definition["spec"];
@@ -74,7 +84,7 @@ fn resources(definition: &Value, others: &[Arc<Resource>]) -> Vec<Arc<Resource>>
         if version["served"] != json!(true) {
             continue;
         }
-        let custom = match CustomVersion::new(&group, &kind, &storage_version, version) {
+        let custom = match CustomVersion::new(&group, &kind, &storage_version, version, successor(spec, version)) {
             Ok(custom) => Arc::new(custom),
             Err(error) => {
                 // Definitions are checked on admission; one that an older program stored may still fail here.

@@ -53,6 +53,7 @@ pub(crate) fn root_paths(registry: &Registry) -> Value {
         [
             "/healthz",
             "/livez",
+            "/openapi/v2",
             "/openapi/v3",
             "/openid/v1/jwks",
             "/readyz",
@@ -93,7 +94,7 @@ fn by_preference(versions: &Versions) -> Vec<&String> {
 }
 
 /// How stable and how new a version is, from its name; a name of another form comes last.
-fn rank(version: &str) -> (u8, u32, u32) {
+pub(crate) fn rank(version: &str) -> (u8, u32, u32) {
     let parse = || -> Option<(u8, u32, u32)> {
         let rest = version.strip_prefix('v')?;
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

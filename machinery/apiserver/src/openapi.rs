@@ -1,4 +1,4 @@
-//! OpenAPI v3: enough for kubectl to validate, to choose its patch type and to merge lists.
+//! OpenAPI v3: enough for kubectl to validate, to choose its patch type and to merge lists. And a v2 that says nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,6 +41,26 @@ pub(crate) fn answer(server: &Inner, path: &str, headers: &HeaderMap) -> Result<
         HeaderValue::from_static("Thu, 31 Dec 2099 23:59:59 GMT"),
     );
     Ok(response)
+}
+
+/// A v2 document without definitions, in the protobuf form that clients ask for.
+const EMPTY_V2: &[u8] = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.35.0\x42\x00";
+
+/// Answers `/openapi/v2` with a document that defines nothing.
+///
+/// kubectl asks for it when the v3 documents do not know a kind (a List, a review, a misspelt one), and gives up without
+/// it; a kind that is not in it goes on unchecked, to the server.
+pub(crate) fn answer_v2(headers: &HeaderMap) -> Response<Body> {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    if !accepted.contains("protobuf") {
+        let info = json!({"title": "Kubernetes", "version": "v1.35.0"});
+        let document = json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}});
+        return crate::serve::json_answer(200, crate::negotiate::Accept::default(), &document);
+    }
+    let mut response = Response::new(Body::full(bytes::Bytes::from_static(EMPTY_V2)));
+    let protobuf = HeaderValue::from_static("application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+    response.headers_mut().insert(header::CONTENT_TYPE, protobuf);
+    response
 }
 
 fn unknown() -> Response<Body> {

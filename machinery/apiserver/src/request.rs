@@ -47,6 +47,11 @@ impl RequestInfo {
         }
         info.is_resource = true;
         info.version = parts.pop_front().unwrap_or_default();
+        // The first form of watches, which old clients still use.
+        let watch_path = parts.front().is_some_and(|p| p == "watch") && parts.len() > 1;
+        if watch_path {
+            parts.pop_front();
+        }
         if parts.front().is_some_and(|p| p == "namespaces") && parts.len() > 1 {
             info.namespace = parts[1].clone();
             // `namespaces/x/status` is about the namespace itself.
@@ -59,7 +64,8 @@ impl RequestInfo {
         info.subresource = parts.into_iter().collect::<Vec<_>>().join("/");
         info.verb = match *method {
             Method::POST => "create",
-            Method::GET | Method::HEAD if query.watch() => "watch",
+            Method::GET if watch_path => "watch",
+            Method::GET | Method::HEAD if info.name.is_empty() && query.watch() => "watch",
             Method::GET | Method::HEAD if info.name.is_empty() => "list",
             Method::GET | Method::HEAD => "get",
             Method::PUT => "update",
@@ -189,6 +195,16 @@ mod tests {
             Method::PATCH,
             "/apis/apps/v1/namespaces/a/deployments/d/scale",
             "patch apps v1 a deployments d scale",
+        );
+        check(
+            Method::GET,
+            "/api/v1/watch/namespaces/a/pods/p",
+            "watch  v1 a pods p ",
+        );
+        check(
+            Method::GET,
+            "/api/v1/namespaces/a/pods/p?watch=1",
+            "get  v1 a pods p ",
         );
         check(Method::GET, "/healthz", "get      ");
         check(Method::GET, "/apis/apps/v1", "get      ");

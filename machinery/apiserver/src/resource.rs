@@ -146,6 +146,15 @@ impl Resource {
             Source::BuiltIn {
                 conversion: Some(conversion),
             } => (conversion.storage_group, conversion.storage_version),
+            // Kinds that the real server still stores in an older version.
+            Source::BuiltIn { conversion: None }
+                if matches!(
+                    self.kind.as_str(),
+                    "CustomResourceDefinition" | "VolumeAttributesClass"
+                ) =>
+            {
+                (&self.group, "v1beta1")
+            }
             Source::BuiltIn { conversion: None } => (&self.group, &self.version),
             Source::Custom(custom) => (&self.group, &custom.storage_version),
         }

@@ -213,6 +213,7 @@ fn bare_path(context: &Call, method: &http::Method) -> Result<Response<Body>, Ap
         _ if path == "/api" || path == "/apis" || path.starts_with("/api/") || path.starts_with("/apis/") => {
             discovery::answer(&context.server.registry, path, &context.headers)
         }
+        "/openapi/v2" => Ok(openapi::answer_v2(&context.headers)),
         _ if path == "/openapi/v3" || path.starts_with("/openapi/v3/") => {
             openapi::answer(&context.server, path, &context.headers)
         }

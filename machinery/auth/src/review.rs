@@ -51,7 +51,8 @@ impl AccessReview {
         match (resource, path) {
             (Some(_), Some(path)) => invalid(
                 spec_path.child("nonResourceAttributes"),
-                path,
+                // Shown as the server's own type has it.
+                &json!({"Path": text(path, "path"), "Verb": text(path, "verb")}),
                 "cannot be specified in combination with resourceAttributes",
             ),
             (None, None) => invalid(

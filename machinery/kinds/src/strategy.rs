@@ -260,6 +260,11 @@ pub fn prepare_status_update(gvk: Gvk<'_>, new: &mut Value, old: &Value) {
             if status.get("qosClass").is_none_or(is_empty) {
                 copy(status, &old["status"], "qosClass");
             }
+            // A Pod has several addresses nowadays, and older clients tell one.
+            let address = status.get("podIP").map(text).unwrap_or_default().to_owned();
+            if !address.is_empty() && status.get("podIPs").is_none_or(is_empty) {
+                status.insert("podIPs".to_owned(), json!([{"ip": address}]));
+            }
         }),
         ("", "PersistentVolume") => {
             let times = "lastPhaseTransitionTime";

@@ -106,7 +106,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
         errors.push("name part must be non-empty".to_owned());
     }
     errors.extend(
-        too_long(name, MAX_LABEL)
+        too_many_bytes(name, MAX_LABEL)
             .into_iter()
             .map(|error| format!("name part {error}")),
     );
@@ -121,7 +121,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
 
 /// The value of a label.
 pub fn label_value(value: &str) -> Vec<String> {
-    let mut errors = too_long(value, MAX_LABEL);
+    let mut errors = too_many_bytes(value, MAX_LABEL);
     if !value.is_empty() && !is_qualified_part(value) {
         errors.push(regex_error(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
@@ -192,8 +192,17 @@ fn is_framed(value: &str, edge: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool)
 }
 
 fn too_long(value: &str, max: usize) -> Vec<String> {
+    longer(value, max, "characters")
+}
+
+/// The rules of labels say bytes where all others say characters; both count bytes.
+fn too_many_bytes(value: &str, max: usize) -> Vec<String> {
+    longer(value, max, "bytes")
+}
+
+fn longer(value: &str, max: usize, unit: &str) -> Vec<String> {
     if value.len() > max {
-        vec![format!("must be no more than {max} characters")]
+        vec![format!("must be no more than {max} {unit}")]
     } else {
         Vec::new()
     }

@@ -5,6 +5,7 @@ use machinery_value::Value;
 use serde_json::json;
 
 use crate::admission::{self, Operation};
+use crate::object::Stored;
 use crate::ops::{Saved, WriteOptions, decode, put};
 use crate::resource::{Resource, Source};
 use crate::server::Inner;
@@ -57,8 +58,8 @@ pub(crate) async fn create(
         admission::validate(server, &asked, Some(&content), None, options)?;
         let key = resource.key(namespace, &name);
         if options.dry_run {
-            if server.store.get(&key).is_some() {
-                return Err(ApiError::already_exists(resource.subject(), &name));
+            if let Some(present) = server.store.get(&key) {
+                return Err(taken(resource, &name, &present));
             }
             return Ok(Saved::Dry(content));
         }
@@ -74,9 +75,19 @@ pub(crate) async fn create(
                 meta::set_text(&mut content, "name", "");
                 draw_name(&mut content, server);
             }
-            Err(_) => return Err(ApiError::already_exists(resource.subject(), &name)),
+            Err(Some(present)) => return Err(taken(resource, &name, &present)),
+            Err(None) => return Err(ApiError::already_exists(resource.subject(), &name)),
         }
     }
+}
+
+/// The refusal of a name that another object has, and perhaps not for long.
+fn taken(resource: &Resource, name: &str, present: &Stored) -> ApiError {
+    let mut error = ApiError::already_exists(resource.subject(), name);
+    if present.value.links().deletion_timestamp.is_some() {
+        error.message = format!("object is being deleted: {}", error.message);
+    }
+    error
 }
 
 /// The namespace of the path is the object's; another one in the body is a mistake.

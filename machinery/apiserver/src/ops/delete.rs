@@ -77,13 +77,22 @@ pub(crate) async fn delete(
         let mut new = old.clone();
         mark(server, resource, &mut new, wanted, options);
         if ready_to_go(resource, &new) {
-            // A Pod that goes at once is shown with the marks of its going, everything else as it was.
-            let shown = if is_pod(resource) { new } else { old.clone() };
-            let expect = Expect::Revision(stored.revision);
-            if options.dry_run || remove(server, resource, &key, expect, old).await?.is_ok() {
-                return Ok(Deleted::Gone(shown));
+            if options.dry_run {
+                return Ok(Deleted::Gone(if is_pod(resource) { new } else { old }));
             }
-            continue;
+            // A Pod that goes at once is marked before, so that whoever watches it sees why.
+            let (last, revision) = if is_pod(resource) && new != old {
+                match put(server, resource, &key, Expect::Revision(stored.revision), new).await? {
+                    Ok(marked) => (resource.content(&marked.value), marked.revision),
+                    Err(_) => continue,
+                }
+            } else {
+                (old, stored.revision)
+            };
+            match remove(server, resource, &key, Expect::Revision(revision), last).await? {
+                Ok(last) => return Ok(Deleted::Gone(resource.content(&last.value))),
+                Err(_) => continue,
+            }
         }
         if new == old || options.dry_run {
             return Ok(Deleted::Going(new));

@@ -307,6 +307,17 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decod
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
+/// What clients know of a token that is no base64.
+fn in_words(error: &base64::DecodeError) -> String {
+    use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
+    let at = match error {
+        InvalidByte(at, _) | InvalidLastSymbol(at, _) => *at,
+        InvalidLength(length) => length.saturating_sub(1),
+        InvalidPadding => 0,
+    };
+    format!("illegal base64 data at input byte {at}")
+}
+
 impl Token {
     fn after(prefix: &str, key: &str, revision: u64) -> Self {
         let rest = key.strip_prefix(prefix).unwrap_or(key);
@@ -329,7 +340,7 @@ impl Token {
         };
         let bytes = LENIENT
             .decode(text.trim_end_matches('='))
-            .map_err(|e| refuse(e.to_string()))?;
+            .map_err(|e| refuse(in_words(&e)))?;
         let value = machinery_value::decode::from_json(&bytes)
             .map_err(|e| refuse(e.to_string()))?
             .value;

@@ -15,8 +15,8 @@ use crate::negotiate::{Accept, media_type};
 use crate::ops::decode::{self, Refused};
 use crate::ops::update::{Part, Target, update};
 use crate::resource::{Resource, Source};
-use crate::serve::writes::write_options;
-use crate::serve::{Call, respond};
+use crate::serve::Call;
+use crate::serve::writes::{finish, write_options};
 use crate::status::{ApiError, Subject};
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -52,7 +52,7 @@ pub(crate) async fn answer(
         name: &info.name,
         part,
     };
-    let saved = update(&call.server, &target, &options, |present| {
+    let result = update(&call.server, &target, &options, |present| {
         let mut object = present.clone();
         meta::set_type(&mut object, &resource.api_version(), &resource.kind);
         patch.apply(resource, &mut object)?;
@@ -66,10 +66,8 @@ pub(crate) async fn answer(
         warnings.into_iter().for_each(|warning| options.warn(warning));
         Ok(content)
     })
-    .await?;
-    let mut response = respond::saved(call, resource, 200, accept, saved)?;
-    respond::warn(&mut response, &options.take_warnings());
-    Ok(response)
+    .await;
+    finish(call, resource, accept, &options, result.map(|saved| (200, saved)))
 }
 
 /// A patch that was read and can be applied.
@@ -102,10 +100,17 @@ impl Patch {
                     &accepted[..2]
                 }));
             }
-            _ => return Err(ApiError::unroutable_media_type()),
+            _ if built_in => return Err(ApiError::unroutable_media_type()),
+            _ => return Err(ApiError::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
         };
-        let undecodable =
-            |why: &dyn std::fmt::Display| ApiError::bad_request(format!("error decoding patch: {why}"));
+        let undecodable = |why: &dyn std::fmt::Display| {
+            let before = if kind == Kind::Strategic {
+                ""
+            } else {
+                "error decoding patch: "
+            };
+            ApiError::bad_request(format!("{before}{why}"))
+        };
         let Decoded { value, duplicates } = from_json(body).map_err(|error| undecodable(&error))?;
         let wanted = match kind {
             Kind::Json if !value.is_array() => "[]handlers.jsonPatchOp",

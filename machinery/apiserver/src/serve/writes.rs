@@ -93,7 +93,7 @@ pub(crate) fn read_body(
 }
 
 /// An answer together with what there was to warn of.
-fn finish(
+pub(crate) fn finish(
     call: &Call,
     resource: &Resource,
     accept: Accept,
@@ -150,6 +150,9 @@ pub(crate) async fn put(
     let creates = part == Part::Main && creates_on_update(resource) && meta::name(&content) == info.name;
     let result = match result {
         Err(error) if error.is_not_found() && creates => {
+            check_uid(&target, &content, &Value::Null)?;
+            let mut content = content;
+            meta::meta_mut(&mut content).remove("resourceVersion");
             create::create(&call.server, resource, &info.namespace, content, &options)
                 .await
                 .map(|saved| (201, saved))
@@ -188,7 +191,11 @@ fn check_uid(target: &Target<'_>, wanted: &Value, present: &Value) -> Result<(),
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{place}{name}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-        resource.plural,
+        if resource.kind == "Service" {
+            "services/specs"
+        } else {
+            resource.plural.as_str()
+        },
         meta::uid(present)
     );
     Err(ApiError::conflict(resource.subject(), name, why))

@@ -96,7 +96,7 @@ async fn versions_are_views_of_one_object() {
     let answer = server.post(old, body).await;
     assert_eq!(
         answer.headers["warning"],
-        "299 - \"lab.io/v1beta1 Widget is deprecated\""
+        "299 - \"lab.io/v1beta1 Widget is deprecated; use lab.io/v1 Widget\""
     );
     let made = answer.expect(201);
     let read = server.get(&format!("{WIDGETS}/w")).await.expect(200);

@@ -114,6 +114,12 @@ pub(super) fn keep_allocated(fields: &mut Object, old: &Value) {
             if absent(spec, "clusterIP") {
                 copy(spec, before, "clusterIP");
             }
+            // Whoever changes the one and leaves the list as it was means the list, too.
+            let changed = spec.get("clusterIP").map(text) != Some(text(&before["clusterIP"]));
+            if changed && spec.get("clusterIPs") == before.get("clusterIPs") {
+                let address = spec.get("clusterIP").cloned().unwrap_or_default();
+                put(spec, "clusterIPs", json!([address]));
+            }
             if absent(spec, "clusterIPs")
                 && spec.get("clusterIP").map(text) == Some(text(&before["clusterIP"]))
             {
@@ -163,6 +169,9 @@ fn drop_outdated(spec: &mut Object, before: &Value, kind: &str) {
     if !has_cluster_ip(kind) && has_cluster_ip(text(&before["type"])) && unchanged(spec, "clusterIPs") {
         for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
             spec.remove(key);
+        }
+        if unchanged(spec, "internalTrafficPolicy") {
+            spec.remove("internalTrafficPolicy");
         }
     }
     if !has_node_ports(kind) && has_node_ports(text(&before["type"])) {

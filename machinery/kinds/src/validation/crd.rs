@@ -62,7 +62,7 @@ fn versions(spec: &Value, path: &FieldPath, report: &mut Report) {
     }
     // The server shows the versions in its internal form, without what they have in common.
     let shown: Vec<String> = all.iter().map(version_shown).collect();
-    let shown = if all.is_empty() {
+    let shown = if spec["versions"].is_null() {
         "null".to_owned()
     } else {
         format!("[{}]", shown.join(","))
@@ -235,6 +235,12 @@ fn list(names: &Value, key: &str, path: &FieldPath, report: &mut Report) {
 /// A CustomResourceDefinition that is created.
 pub(super) fn definition_create(object: &Value, report: &mut Report) {
     definition(object, report);
+    if object["spec"]["preserveUnknownFields"] == Value::Bool(true) {
+        let at = FieldPath::new("spec").child("preserveUnknownFields");
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+                      spec.versions[*].schema instead";
+        report.invalid(&at, &Value::Bool(true), detail);
+    }
     if is_empty(&object["status"]["storedVersions"]) {
         let at = FieldPath::new("status").child("storedVersions");
         report.invalid(&at, &Value::Null, "must have at least one stored version");
