@@ -28,6 +28,15 @@ struct Arguments {
 enum Command {
     /// Start a hub and member clusters on this machine
     Up(up::UpArguments),
+    /// Measure
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// The API server, embedded and real side by side
+    Api(lockgate_bench::ApiArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -42,6 +51,10 @@ fn main() -> std::process::ExitCode {
     }
     let result = match arguments.command {
         Command::Up(up) => up::run(up),
+        Command::Bench(Bench::Api(arguments)) => match lockgate_bench::run(arguments) {
+            Ok(()) => Ok(std::process::ExitCode::SUCCESS),
+            Err(error) => Err(Failure::Other(error.to_string())),
+        },
     };
     match result {
         Ok(code) => code,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_apiserver::{ApiServer, Listening, Options, StartError};
+use lockgate_sim::{Member, SimOptions};
 use machinery_auth::Pki;
 
 use crate::exit::Failure;
@@ -24,7 +25,8 @@ pub(crate) struct Cluster {
     pub(crate) name: String,
     server: ApiServer,
     listening: Listening,
-    behaviour: Option<tokio::task::JoinHandle<()>>,
+    /// What makes a member behave; it ends with this.
+    behaviour: Option<Member>,
 }
 
 impl Cluster {
@@ -68,7 +70,7 @@ impl Cluster {
             .map_err(|e| Failure::Other(format!("failed to listen on {address}: {e}")))?;
         let behaviour = match role {
             Role::Hub => None,
-            Role::Member { delay: _ } => None,
+            Role::Member { delay } => Some(Member::start(&server, simulation(name, delay))),
         };
         Ok(Self {
             name: name.to_owned(),
@@ -88,12 +90,17 @@ impl Cluster {
 
     /// Stops it; what was acknowledged is kept.
     pub(crate) async fn stop(self) {
-        if let Some(behaviour) = self.behaviour {
-            behaviour.abort();
-        }
+        drop(self.behaviour);
         drop(self.listening);
         self.server.stop().await;
     }
+}
+
+/// Nodes are named after their cluster, so that nobody mistakes one for another.
+fn simulation(cluster: &str, delay: Duration) -> SimOptions {
+    let mut options = SimOptions { delay, ..SimOptions::default() };
+    options.nodes.prefix = format!("{cluster}-node");
+    options
 }
 
 fn start_failure(error: StartError, directory: &Directory) -> Failure {
