@@ -71,10 +71,13 @@ impl CustomVersion {
             _ => None,
         };
         let deprecation = version["deprecated"].as_bool().unwrap_or(false).then(|| {
-            let instead = successor.map(|newer| format!("; use {group}/{newer} {kind}")).unwrap_or_default();
-            version["deprecationWarning"]
-                .as_str()
-                .map_or_else(|| format!("{group}/{name} {kind} is deprecated{instead}"), str::to_owned)
+            let instead = successor
+                .map(|newer| format!("; use {group}/{newer} {kind}"))
+                .unwrap_or_default();
+            version["deprecationWarning"].as_str().map_or_else(
+                || format!("{group}/{name} {kind} is deprecated{instead}"),
+                str::to_owned,
+            )
         });
         Ok(Self {
             edition: NEXT_EDITION.fetch_add(1, Ordering::Relaxed),

@@ -84,14 +84,15 @@ fn resources(definition: &Value, others: &[Arc<Resource>]) -> Vec<Arc<Resource>>
         if version["served"] != json!(true) {
             continue;
         }
-        let custom = match CustomVersion::new(&group, &kind, &storage_version, version, successor(spec, version)) {
-            Ok(custom) => Arc::new(custom),
-            Err(error) => {
-                // Definitions are checked on admission; one that an older program stored may still fail here.
-                tracing::error!(%group, %kind, %error, "a version of a definition cannot be served");
-                continue;
-            }
-        };
+        let custom =
+            match CustomVersion::new(&group, &kind, &storage_version, version, successor(spec, version)) {
+                Ok(custom) => Arc::new(custom),
+                Err(error) => {
+                    // Definitions are checked on admission; one that an older program stored may still fail here.
+                    tracing::error!(%group, %kind, %error, "a version of a definition cannot be served");
+                    continue;
+                }
+            };
         let resource_names = Names {
             group: group.clone(),
             version: text(&version["name"]),

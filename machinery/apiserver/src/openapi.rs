@@ -51,7 +51,10 @@ const EMPTY_V2: &[u8] = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.35.0\x
 /// kubectl asks for it when the v3 documents do not know a kind (a List, a review, a misspelt one), and gives up without
 /// it; a kind that is not in it goes on unchecked, to the server.
 pub(crate) fn answer_v2(headers: &HeaderMap) -> Response<Body> {
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let accepted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("");
     if !accepted.contains("protobuf") {
         let info = json!({"title": "Kubernetes", "version": "v1.35.0"});
         let document = json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}});
