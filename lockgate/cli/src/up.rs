@@ -109,12 +109,16 @@ async fn start_clusters(
         Some(port) => port,
         None => ports.get("hub").unwrap_or(HUB_PORT),
     };
-    let mut clusters = vec![Cluster::start("hub", Role::Hub, hub_port, directory, pki).await?];
-    for number in 1..=arguments.members {
+    let mut wanted = vec![("hub".to_owned(), Role::Hub, hub_port)];
+    wanted.extend((1..=arguments.members).map(|number| {
         let name = format!("member{number}");
         let port = ports.get(&name).unwrap_or(0);
-        clusters.push(Cluster::start(&name, Role::Member { delay }, port, directory, pki).await?);
-    }
+        (name, Role::Member { delay }, port)
+    }));
+    let starting = wanted
+        .iter()
+        .map(|(name, role, port)| Cluster::start(name, *role, *port, directory, pki));
+    let clusters = futures::future::try_join_all(starting).await?;
     for cluster in &clusters {
         ports.set(&cluster.name, cluster.port());
     }

@@ -1,10 +1,13 @@
 //! What every cluster has from the start: its namespaces, and the usual roles.
 
+use machinery_value::Value;
 use serde_json::json;
 
+use crate::meta;
 use crate::ops::WriteOptions;
 use crate::ops::create::create;
 use crate::registry::built_in;
+use crate::resource::Resource;
 use crate::server::Inner;
 use crate::status::ApiError;
 
@@ -26,43 +29,51 @@ const PRIORITY_CLASSES: &[(&str, i64, &str)] = &[
 
 /// Makes what is missing; leaves alone what is there.
 pub(crate) async fn ensure(server: &Inner, roles: bool) -> Result<(), ApiError> {
-    let options = WriteOptions::internal();
+    let mut wanted: Vec<(&'static Resource, Value)> = Vec::new();
     if let Some(namespaces) = built_in().find("", "v1", "namespaces") {
-        for name in NAMESPACES {
-            if server.store.get(&namespaces.key("", name)).is_none() {
-                let mut content = json!({"metadata": {"name": name}});
-                machinery_kinds::defaults::apply("", "v1", "Namespace", &mut content);
-                create(server, namespaces, "", content, &options).await?;
-            }
-        }
+        wanted.extend(
+            NAMESPACES
+                .iter()
+                .map(|name| (&**namespaces, json!({"metadata": {"name": name}}))),
+        );
     }
     if let Some(classes) = built_in().find("scheduling.k8s.io", "v1", "priorityclasses") {
-        for (name, value, description) in PRIORITY_CLASSES {
-            if server.store.get(&classes.key("", name)).is_none() {
-                let mut content =
-                    json!({"metadata": {"name": name}, "value": value, "description": description});
-                machinery_kinds::defaults::apply("scheduling.k8s.io", "v1", "PriorityClass", &mut content);
-                create(server, classes, "", content, &options).await?;
-            }
-        }
+        wanted.extend(PRIORITY_CLASSES.iter().map(|(name, value, description)| {
+            (
+                &**classes,
+                json!({"metadata": {"name": name}, "value": value, "description": description}),
+            )
+        }));
     }
+    // Namespaces come first: roles live in some of them.
+    make(server, std::mem::take(&mut wanted)).await?;
     if roles {
-        for mut object in machinery_auth::bootstrap::bootstrap_objects() {
-            let kind = object["kind"].as_str().unwrap_or("").to_owned();
-            let plural = format!("{}s", kind.to_ascii_lowercase());
-            let Some(resource) = built_in().find("rbac.authorization.k8s.io", "v1", &plural) else {
-                continue;
-            };
-            let namespace = crate::meta::namespace(&object).to_owned();
-            if server
-                .store
-                .get(&resource.key(&namespace, crate::meta::name(&object)))
-                .is_none()
-            {
-                crate::meta::strip_type(&mut object);
-                create(server, resource, &namespace, object, &options).await?;
+        for object in machinery_auth::bootstrap::bootstrap_objects() {
+            let plural = format!("{}s", object["kind"].as_str().unwrap_or("").to_ascii_lowercase());
+            if let Some(resource) = built_in().find("rbac.authorization.k8s.io", "v1", &plural) {
+                wanted.push((&**resource, object));
             }
         }
     }
-    Ok(())
+    make(server, wanted).await
+}
+
+/// Creates all at once, so that they share their way to the disk.
+async fn make(server: &Inner, wanted: Vec<(&'static Resource, Value)>) -> Result<(), ApiError> {
+    let options = WriteOptions::internal();
+    let missing = wanted.into_iter().filter_map(|(resource, mut object)| {
+        let namespace = meta::namespace(&object).to_owned();
+        if server
+            .store
+            .get(&resource.key(&namespace, meta::name(&object)))
+            .is_some()
+        {
+            return None;
+        }
+        meta::strip_type(&mut object);
+        machinery_kinds::defaults::apply(&resource.group, &resource.version, &resource.kind, &mut object);
+        let options = &options;
+        Some(async move { create(server, resource, &namespace, object, options).await })
+    });
+    futures::future::try_join_all(missing).await.map(drop)
 }

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_apiserver::{ApiServer, Listening, Options, StartError};
 use lockgate_sim::{Member, SimOptions};
+use machinery_apiserver::{ApiServer, Listening, Options, StartError};
 use machinery_auth::Pki;
 
 use crate::exit::Failure;
@@ -98,7 +98,10 @@ impl Cluster {
 
 /// Nodes are named after their cluster, so that nobody mistakes one for another.
 fn simulation(cluster: &str, delay: Duration) -> SimOptions {
-    let mut options = SimOptions { delay, ..SimOptions::default() };
+    let mut options = SimOptions {
+        delay,
+        ..SimOptions::default()
+    };
     options.nodes.prefix = format!("{cluster}-node");
     options
 }
