@@ -1,0 +1,219 @@
+//! Which fields a value has, and values without some fields or with only some.
+
+use machinery_value::{Map, Value};
+
+use crate::path::PathElement;
+use crate::set::FieldSet;
+use crate::shape::{Elements, Form, Shape};
+
+/// The fields that whoever applies `value` comes to own: scalars and what is atomic, elements of lists, entries of
+/// maps; declared fields only if they are empty or null.
+pub fn field_set(shape: Shape<'_>, value: &Value) -> FieldSet {
+    fields_of(shape, value).1
+}
+
+/// Whether the value is owned as such, and the fields below it.
+fn fields_of(shape: Shape<'_>, value: &Value) -> (bool, FieldSet) {
+    match (shape.form(Some(value)), value) {
+        (Form::Scalar, _) => (true, FieldSet::new()),
+        (Form::Object, _) if shape.atomic_object() => (true, FieldSet::new()),
+        (Form::Object, Value::Object(map)) => {
+            let mut set = FieldSet::with_capacity(map.len());
+            for (name, value) in map {
+                let declared = shape.declared(name);
+                let (owned, below) = fields_of(declared.unwrap_or_else(|| shape.field(name)), value);
+                let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+                set.push(
+                    PathElement::field(name),
+                    owned || empty || declared.is_none(),
+                    below,
+                );
+            }
+            (false, set)
+        }
+        (Form::List, _) if matches!(shape.elements(), Elements::Atomic) => (true, FieldSet::new()),
+        (Form::List, Value::Array(items)) => {
+            let mut set = FieldSet::with_capacity(items.len());
+            for group in group(shape, items) {
+                // An element that is there twice is owned as such, whatever is in it.
+                let below = match group.items.as_slice() {
+                    [only] => fields_of(shape.item(), only).1,
+                    _ => FieldSet::new(),
+                };
+                set.push(group.element, true, below);
+            }
+            (false, set)
+        }
+        (Form::Object | Form::List, _) => (false, FieldSet::new()),
+    }
+}
+
+/// The elements of a list that go by one name.
+pub(crate) struct Group<'v> {
+    pub(crate) element: PathElement,
+    pub(crate) items: Vec<&'v Value>,
+}
+
+/// The elements of a list by name, sorted. What has no name is left out.
+pub(crate) fn group<'v>(shape: Shape<'_>, items: &'v [Value]) -> Vec<Group<'v>> {
+    let mut groups: Vec<Group<'v>> = items
+        .iter()
+        .filter_map(|item| {
+            let element = element_of(shape, item).ok()?;
+            let items = vec![item];
+            Some(Group { element, items })
+        })
+        .collect();
+    groups.sort_by(|a, b| a.element.cmp(&b.element));
+    groups.dedup_by(|later, first| {
+        let same = later.element == first.element;
+        if same {
+            first.items.append(&mut later.items);
+        }
+        same
+    });
+    groups
+}
+
+/// The name of an element of a set or keyed list.
+pub(crate) fn element_of(list: Shape<'_>, item: &Value) -> Result<PathElement, String> {
+    let keys = match list.elements() {
+        Elements::Keyed(keys) => keys,
+        Elements::Set => {
+            return match item {
+                Value::Object(_) => {
+                    Err("associative list without keys has an element that's a map type".to_owned())
+                }
+                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+                Value::Null => {
+                    Err("associative list without keys has an element that's an explicit null".to_owned())
+                }
+                scalar => Ok(PathElement::Value(scalar.clone())),
+            };
+        }
+        Elements::Atomic => return Err("invalid indexing of non-associative list".to_owned()),
+    };
+    let map = match item {
+        Value::Object(map) => map,
+        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
+        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+    };
+    let mut fields: Vec<(Box<str>, Value)> = Vec::with_capacity(keys.len());
+    for key in keys {
+        // A key that is not written has its default; without one, it is not part of the name.
+        let value = map.get(&**key).or_else(|| {
+            let field = list.item().declared(key)?;
+            field.default_value()
+        });
+        if let Some(value) = value {
+            fields.push((key.clone(), value.clone()));
+        }
+    }
+    if fields.is_empty() {
+        let names: Vec<String> = keys.iter().map(|key| crate::go::quote(key)).collect();
+        return Err(format!(
+            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
+            names.join(" ")
+        ));
+    }
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(PathElement::Key(fields.into()))
+}
+
+/// The value without the fields of `set`. Containers that lose everything become null.
+pub fn remove_items(shape: Shape<'_>, value: &Value, set: &FieldSet) -> Value {
+    match (shape.form(Some(value)), value) {
+        (Form::Scalar, _) => value.clone(),
+        (Form::Object, Value::Object(map)) if !shape.atomic_object() => {
+            let mut kept = Map::new();
+            for (name, value) in map {
+                let value = match set.node(&PathElement::field(name)) {
+                    Some(node) if node.member => continue,
+                    Some(node) => remove_items(shape.field(name), value, &node.below),
+                    None => value.clone(),
+                };
+                kept.insert(name.clone(), value);
+            }
+            if kept.is_empty() {
+                Value::Null
+            } else {
+                Value::Object(kept)
+            }
+        }
+        (Form::List, Value::Array(items)) if !matches!(shape.elements(), Elements::Atomic) => {
+            let mut kept = Vec::with_capacity(items.len());
+            for item in items {
+                let node = element_of(shape, item).ok();
+                match node.and_then(|element| set.node(&element)) {
+                    Some(node) if node.member => {}
+                    Some(node) => kept.push(remove_items(shape.item(), item, &node.below)),
+                    None => kept.push(item.clone()),
+                }
+            }
+            if kept.is_empty() {
+                Value::Null
+            } else {
+                Value::Array(kept)
+            }
+        }
+        _ => Value::Null,
+    }
+}
+
+/// The value with nothing but the fields of `set`, and the keys of the elements that remain.
+pub fn extract_items(shape: Shape<'_>, value: &Value, set: &FieldSet) -> Value {
+    match (shape.form(Some(value)), value) {
+        (Form::Object, Value::Object(map)) if !shape.atomic_object() => {
+            let mut kept = Map::new();
+            for (name, value) in map {
+                if let Some(node) = set.node(&PathElement::field(name)) {
+                    kept.insert(name.clone(), extract_items(shape.field(name), value, &node.below));
+                }
+            }
+            Value::Object(kept)
+        }
+        (Form::List, Value::Array(items)) => {
+            let keys = match shape.elements() {
+                Elements::Atomic => return value.clone(),
+                Elements::Set => &[],
+                Elements::Keyed(keys) => keys,
+            };
+            let mut kept = Vec::new();
+            for item in items {
+                let node = element_of(shape, item).ok();
+                let Some(node) = node.and_then(|element| set.node(&element)) else {
+                    continue;
+                };
+                let mut part = extract_items(shape.item(), item, &node.below);
+                if let (Value::Object(part), Value::Object(item)) = (&mut part, item) {
+                    for key in keys {
+                        if let Some(value) = item.get(&**key) {
+                            part.insert(key.to_string(), value.clone());
+                        }
+                    }
+                }
+                kept.push(part);
+            }
+            Value::Array(kept)
+        }
+        _ => value.clone(),
+    }
+}
+
+/// The set with every declared field that has something of the set below it.
+pub(crate) fn with_declared(shape: Option<Shape<'_>>, set: &FieldSet) -> FieldSet {
+    let mut out = FieldSet::with_capacity(set.nodes().len());
+    for node in set.nodes() {
+        let (declared, below) = match (&node.element, shape) {
+            (PathElement::Field(name), Some(shape)) => {
+                let declared = shape.declared(name);
+                (declared.is_some(), declared.or_else(|| shape.undeclared()))
+            }
+            (PathElement::Key(_), Some(shape)) => (false, Some(shape.item())),
+            _ => (false, None),
+        };
+        let member = node.member || declared && !node.below.is_empty();
+        out.push(node.element.clone(), member, with_declared(below, &node.below));
+    }
+    out
+}
