@@ -17,6 +17,9 @@ const LONGEST_REST: Duration = Duration::from_secs(300);
 /// The shortest: times in a status have whole seconds.
 const SHORTEST_REST: Duration = Duration::from_secs(1);
 
+/// Why a container waits whose image cannot be pulled.
+const PULL_BACKOFF: &str = "ImagePullBackOff";
+
 /// The Pod and the time of a step.
 pub(super) struct Moment<'a> {
     /// Since when the Pod is in its stage.
@@ -82,6 +85,13 @@ pub(super) fn step(
     {
         return resting(spec, old, behaviour, run, init, moment);
     }
+    // An image that could not be pulled is not tried again until something changes: this Pod is settled.
+    if let Some(old) = old
+        && behaviour == Behaviour::PullError
+        && state["waiting"]["reason"] == PULL_BACKOFF
+    {
+        return (old.clone(), None);
+    }
     let usual = if init {
         Duration::ZERO
     } else {
@@ -98,7 +108,7 @@ pub(super) fn step(
     }
     if behaviour == Behaviour::PullError {
         let message = format!("Back-off pulling image \"{}\"", text(&spec["image"]));
-        let state = json!({"waiting": {"reason": "ImagePullBackOff", "message": message}});
+        let state = json!({"waiting": {"reason": PULL_BACKOFF, "message": message}});
         return (status(spec, old, state, false), None);
     }
     start_now(spec, old, 0, behaviour, run, init, moment)

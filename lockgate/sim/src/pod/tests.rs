@@ -216,6 +216,21 @@ fn without_a_delay_one_write_suffices() {
 }
 
 #[test]
+fn an_image_that_cannot_be_pulled_settles_the_pod() {
+    let mut pod = bound("web:pull-error", "Always");
+    assert_eq!(play(&mut pod, 0, 2), None);
+    // A member forgets since when a settled Pod is in its stage: it begins anew with every look.
+    let seen = Snapshot {
+        pod: &pod,
+        node: NodeState::Ready,
+        host_ip: "172.17.0.1",
+        pod_ip: "10.244.0.9",
+        since: at(500),
+    };
+    assert_eq!(decide(&seen, &options(), at(500)), []);
+}
+
+#[test]
 fn an_annotation_changes_a_pod_that_runs() {
     let mut pod = bound("web:1", "Always");
     play(&mut pod, 0, 2);

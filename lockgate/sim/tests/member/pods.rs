@@ -176,3 +176,22 @@ async fn a_member_ends_with_its_server() {
         .expect("it notices that the server is gone")
         .expect("it does not panic");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_mended_starts_after_the_usual_delay() {
+    let cluster = Cluster::new().await;
+    cluster.create(pod("web", "web:pull-error", "1")).await;
+    let waits = |local: &Local| {
+        get(local, "web")["status"]["containerStatuses"][0]["state"]["waiting"]["reason"]
+            == "ImagePullBackOff"
+    };
+    cluster.until("its image cannot be pulled", waits).await;
+    cluster.assert_settled().await;
+    let begun = tokio::time::Instant::now();
+    let mend = |pod: &mut Value| pod["metadata"]["annotations"] = json!({BEHAVIOUR: "well"});
+    cluster.change("v1", "pods", "web", mend).await;
+    cluster
+        .until("it is ready", |local| is_true(&get(local, "web"), "Ready"))
+        .await;
+    assert_eq!(begun.elapsed().as_secs(), 2);
+}
