@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::admission::{self, Operation};
 use crate::definitions::set_condition;
 use crate::meta;
-use crate::ops::update::ready_to_go;
+use crate::ops::update::{RETRIES, ready_to_go};
 use crate::ops::{WriteOptions, put, remove};
 use crate::resource::Resource;
 use crate::server::Inner;
@@ -19,8 +19,6 @@ pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
 /// Holds a definition until its objects are gone.
 pub(crate) const CUSTOM_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-
-const RETRIES: usize = 16;
 
 /// DeleteOptions, as far as they change what happens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

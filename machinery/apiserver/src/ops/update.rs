@@ -13,8 +13,9 @@ use crate::server::Inner;
 use crate::status::ApiError;
 use crate::{meta, validate};
 
-/// How often a lost race is run again when the client named no resource version.
-const RETRIES: usize = 16;
+/// How often a lost race is run again when the client named no resource version. Every loss is another write's gain,
+/// so only more writers of one object than a server has places for requests can use it up.
+pub(super) const RETRIES: usize = 1000;
 
 /// Which part of an object a request may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
