@@ -267,6 +267,11 @@ async fn a_changed_definition_counts_at_once(cluster: Cluster) {
     define(&cluster.client).await;
     let api: Api<Garden> = Api::default_namespaced(cluster.client.clone());
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+    // Until then its status changes, and an entry may be overtaken.
+    let established = conditions::is_crd_established();
+    await_condition(definitions.clone(), Garden::crd_name(), established)
+        .await
+        .unwrap();
     let mut entry = definitions
         .entry(Garden::crd_name())
         .await

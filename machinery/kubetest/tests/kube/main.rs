@@ -1,6 +1,6 @@
 //! kube-rs as a client of the API server. Every test runs twice: in process, and over TLS on loopback.
 
-#![expect(clippy::unwrap_used, reason = "a test may end where it likes")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end where it likes")]
 
 #[macro_use]
 mod harness;

@@ -2,11 +2,11 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, config_map, deployment, parse, refusal};
+use crate::harness::{Cluster, Way, bounded, config_map, deployment, parse, refusal};
 
 both!(
     merge_patches_replace_and_remove,
@@ -176,15 +176,41 @@ async fn concurrent_patches_are_all_kept(cluster: Cluster) {
     api.create(&PostParams::default(), &config_map("a", "1"))
         .await
         .unwrap();
-    let patches = (0..20).map(|n| {
-        let api = api.clone();
-        async move {
-            let patch = Patch::Merge(json!({"data": {format!("k{n}"): "x"}}));
-            api.patch("a", &plain(), &patch).await
-        }
-    });
-    for result in futures::future::join_all(patches).await {
+    let patches = || {
+        let patches = (0..60).map(|n| {
+            let api = api.clone();
+            async move {
+                let patch = Patch::Merge(json!({"data": {format!("k{n}"): n.to_string()}}));
+                api.patch("a", &plain(), &patch).await
+            }
+        });
+        futures::future::join_all(patches)
+    };
+    for result in patches().await {
         result.unwrap();
     }
-    assert_eq!(api.get("a").await.unwrap().data.unwrap().len(), 21);
+    assert_eq!(api.get("a").await.unwrap().data.unwrap().len(), 61);
+
+    // Nor does a delete give way to them.
+    let clear = Patch::Merge(json!({"data": null}));
+    api.patch("a", &plain(), &clear).await.unwrap();
+    let delete = DeleteParams::default();
+    let (patched, deleted) = futures::future::join(patches(), api.delete("a", &delete)).await;
+    assert!(deleted.unwrap().is_right());
+    for result in patched {
+        assert!(result.is_ok() || refusal(result).is_not_found());
+    }
+    assert!(api.get_opt("a").await.unwrap().is_none());
+}
+
+/// On disk every write waits for its turn, and many wait with the same version in mind.
+#[tokio::test]
+async fn concurrent_patches_on_disk_are_all_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    bounded(async {
+        let cluster = Cluster::with(Way::InProcess, |options| options.path = Some(path)).await;
+        concurrent_patches_are_all_kept(cluster).await;
+    })
+    .await;
 }
