@@ -1,5 +1,6 @@
 //! Admission: what may change, beyond what the kind itself demands.
 
+mod grant;
 pub(crate) mod namespace;
 mod pod;
 pub(crate) mod policy;
@@ -7,8 +8,9 @@ pub(crate) mod service;
 
 use machinery_value::Value;
 
+use crate::definitions;
 use crate::ops::WriteOptions;
-use crate::resource::Resource;
+use crate::resource::{Resource, Source};
 use crate::server::Inner;
 use crate::status::ApiError;
 
@@ -31,8 +33,13 @@ impl Operation {
     }
 }
 
-/// Refuses kinds that would be stored and then ignored: a guard that guards nothing is worse than none.
-pub(crate) fn check_served(resource: &Resource, name: &str) -> Result<(), ApiError> {
+/// Refuses kinds that would be stored and then ignored: a guard that guards nothing is worse than none. And refuses
+/// custom objects whose definition is going.
+pub(crate) fn check_served(server: &Inner, resource: &Resource, name: &str) -> Result<(), ApiError> {
+    if matches!(resource.source, Source::Custom(_)) && definitions::is_going(server, resource) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::forbidden(resource.subject(), name, why));
+    }
     let webhook = matches!(
         resource.kind.as_str(),
         "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" | "MutatingAdmissionPolicy"
@@ -68,7 +75,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) name: &'a str,
 }
 
-/// Asks the ValidatingAdmissionPolicies. Their warnings travel with the options.
+/// Checks what a role or a binding grants, and asks the ValidatingAdmissionPolicies. Their warnings travel with the options.
 pub(crate) fn validate(
     server: &Inner,
     asked: &Asked<'_>,
@@ -82,6 +89,9 @@ pub(crate) fn validate(
         operation,
         name,
     } = *asked;
+    if let Some(new) = new {
+        grant::check(server, resource, new, old, &options.user)?;
+    }
     let request = policy::Request {
         resource,
         subresource,

@@ -40,7 +40,7 @@ pub(crate) async fn create(
         ));
     }
     meta::meta_mut(&mut content).remove("resourceVersion");
-    admission::check_served(resource, meta::name(&content))?;
+    admission::check_served(server, resource, meta::name(&content))?;
     admission::namespace::check_create(server, resource, namespace, meta::name(&content))?;
     prepare(resource, &mut content);
     meta::drop_repeated_owners(&mut content);

@@ -163,3 +163,87 @@ async fn reviews_answer_for_oneself_and_for_others() {
         true
     );
 }
+
+#[tokio::test]
+async fn nobody_grants_what_they_do_not_hold() {
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+    let roles = format!("{RBAC}/namespaces/default/roles");
+    let bindings = format!("{RBAC}/namespaces/default/rolebindings");
+    let rule = |group: &str, resource: &str, verbs: Value| json!([{"apiGroups": [group], "resources": [resource], "verbs": verbs}]);
+    let role = |name: &str, rules: Value| json!({"metadata": {"name": name}, "rules": rules});
+    let bind = |name: &str, kind: &str, role: &str| {
+        json!({"metadata": {"name": name}, "subjects": [{"kind": "User", "name": "jane"}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}})
+    };
+    let server = Server::start().await;
+    let grants = rule("rbac.authorization.k8s.io", "*", json!(["create", "update"]));
+    let reads = rule("", "configmaps", json!(["get"]));
+    server.post(&roles, role("grants", grants)).await.expect(201);
+    server
+        .post(&roles, role("reads", reads.clone()))
+        .await
+        .expect(201);
+    server
+        .post(&bindings, bind("grants", "Role", "grants"))
+        .await
+        .expect(201);
+    server
+        .post(&bindings, bind("reads", "Role", "reads"))
+        .await
+        .expect(201);
+
+    let jane = server.by(user("jane"));
+    jane.post(&roles, role("own", reads.clone())).await.expect(201);
+    jane.post(&bindings, bind("own", "Role", "own")).await.expect(201);
+    let deletes = rule("", "configmaps", json!(["delete"]));
+    let says = "is forbidden: user \"jane\" (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not \
+                currently held:\n";
+    for (path, body, name) in [
+        (
+            &roles,
+            role("more", deletes.clone()),
+            "roles.rbac.authorization.k8s.io \"more\"",
+        ),
+        (
+            &bindings,
+            bind("more", "ClusterRole", "cluster-admin"),
+            "rolebindings.rbac.authorization.k8s.io \"more\"",
+        ),
+    ] {
+        let answer = jane.post(path, body).await;
+        assert_eq!(answer.code, 403);
+        assert!(
+            answer.refusal().2.starts_with(&format!("{name} {says}")),
+            "{}",
+            answer.value
+        );
+    }
+    assert_eq!(
+        jane.put(&format!("{roles}/own"), role("own", deletes.clone()))
+            .await
+            .code,
+        403
+    );
+    assert_eq!(
+        jane.post(&bindings, bind("lost", "Role", "nonesuch")).await.code,
+        404
+    );
+
+    // Whoever may escalate, or bind, is let through.
+    let more = rule("rbac.authorization.k8s.io", "roles", json!(["escalate", "bind"]));
+    server.post(&roles, role("escalates", more)).await.expect(201);
+    server
+        .post(&bindings, bind("escalates", "Role", "escalates"))
+        .await
+        .expect(201);
+    jane.post(&roles, role("more", deletes)).await.expect(201);
+    jane.post(&bindings, bind("more", "Role", "more"))
+        .await
+        .expect(201);
+    assert_eq!(
+        jane.post(&bindings, bind("all", "ClusterRole", "cluster-admin"))
+            .await
+            .code,
+        403
+    );
+}
