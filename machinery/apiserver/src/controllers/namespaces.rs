@@ -48,7 +48,8 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
             .await;
             ignore_missing(done)?;
             if let Some(stored) = server.store.get(&object) {
-                *left.entry(resource.subject().to_string()).or_default() += 1;
+                let what = format!("{}.{}", resource.plural, resource.group);
+                *left.entry(what).or_default() += 1;
                 for finalizer in stored.value.links().finalizers {
                     *finalizers.entry(finalizer).or_default() += 1;
                 }
@@ -80,12 +81,25 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
     change(server, &key, |namespace| {
         let status = &mut namespace["status"];
         status["phase"] = json!("Terminating");
-        let deleted = (
-            "False",
-            "ContentDeleted",
-            "All content successfully deleted, may be waiting on finalization".to_owned(),
-        );
-        set_condition(status, "NamespaceDeletionContentFailure", deleted, &now);
+        for (kind, reason, message) in [
+            (
+                "NamespaceDeletionDiscoveryFailure",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            (
+                "NamespaceDeletionGroupVersionParsingFailure",
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            (
+                "NamespaceDeletionContentFailure",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+        ] {
+            set_condition(status, kind, ("False", reason, message.to_owned()), &now);
+        }
         set_condition(
             status,
             "NamespaceContentRemaining",
