@@ -1,4 +1,4 @@
-//! What members cost. Not run by default: `cargo test -p lockgate-sim --test scale -- --ignored --nocapture`.
+//! What members cost: `cargo run --release -p lockgate-sim --example scale`.
 
 #![allow(clippy::print_stdout, reason = "it is what a measurement is for")]
 
@@ -47,8 +47,6 @@ fn deployment(name: &str) -> Value {
     })
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a measurement"]
 async fn idle_members() {
     const COUNT: u64 = 200;
     let pki = Arc::new(Pki::ephemeral().expect("keys can be made"));
@@ -120,14 +118,9 @@ async fn fill(pods: bool, count: usize) {
     assert_eq!(available, count);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a measurement"]
-async fn many_deployments_without_pods() {
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    idle_members().await;
     fill(false, 10_000).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a measurement"]
-async fn many_deployments_with_pods() {
     fill(true, 10_000).await;
 }
