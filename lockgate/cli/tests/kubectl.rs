@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use normalise::Normaliser;
 use server::Server;
-use session::Session;
+use session::{On, Session};
 use shell::Shell;
 
 /// One test for each transcript, so that `cargo test --test kubectl apply` runs one of them.
@@ -66,6 +66,7 @@ sessions! {
     token
     wait
     watch
+    workloads
 }
 
 #[test]
@@ -93,19 +94,22 @@ fn play(name: &str) {
     let path = directory().join(format!("{name}.session"));
     let text = std::fs::read_to_string(&path).expect("the session can be read");
     let mut session = Session::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
-    let on_real = asked_for("LOCKGATE_SESSIONS_ON_REAL");
-    if let (true, Some(reason)) = (on_real, session.embedded_only()) {
+    let on = if asked_for("LOCKGATE_SESSIONS_ON_REAL") {
+        On::Real
+    } else {
+        On::Embedded
+    };
+    if let Some(reason) = session.says_nothing_of(on) {
         return program::say(&format!(
-            "session {name} was NOT compared with the real server: {reason}"
+            "session {name} was NOT compared with the {on:?} server: {reason}"
         ));
     }
     let Some(kubectl) = program::kubectl() else { return };
 
     let scratch = program::scratch(&format!("session-{name}"));
-    let server = if on_real {
-        Server::real(&scratch)
-    } else {
-        Server::embedded(&scratch)
+    let server = match on {
+        On::Embedded => Server::embedded(&scratch),
+        On::Real => Server::real(&scratch),
     };
     let shell = Shell::new(&scratch, &kubectl, server.kubeconfig());
     let normaliser = Normaliser::new(shell.directory());

@@ -34,15 +34,23 @@ impl Normaliser {
     }
 
     pub(crate) fn normalise(&self, output: &str) -> String {
-        let output = output.replace(&self.directory, "<dir>").replace(ADMINISTRATORS[0], ADMINISTRATORS[1]);
-        output.split('\n').map(|text| line(&without_namespace(text))).collect::<Vec<_>>().join("\n")
+        let output = output
+            .replace(&self.directory, "<dir>")
+            .replace(ADMINISTRATORS[0], ADMINISTRATORS[1]);
+        output
+            .split('\n')
+            .map(|text| line(&without_namespace(text)))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
 /// From 1.34 on kubectl says from which namespace it deleted something.
 fn without_namespace(text: &str) -> String {
     const FROM: &str = "\" deleted from ";
-    let Some((object, rest)) = text.split_once(FROM) else { return text.to_owned() };
+    let Some((object, rest)) = text.split_once(FROM) else {
+        return text.to_owned();
+    };
     match rest.split_once(" namespace") {
         Some((_, rest)) => format!("{object}\" deleted{rest}"),
         None => text.to_owned(),
@@ -104,6 +112,7 @@ fn find(before: &str, text: &str) -> Option<Found> {
         return Some(whole(length, "<token>"));
     }
     prefixed(text, "127.0.0.1:", "<port>", |c| c.is_ascii_digit())
+        .or_else(|| prefixed(text, "pod-template-hash=", "<hash>", |c| GENERATED.contains(c)))
         .or_else(|| prefixed(text, "kubectl-edit-", "<id>", |c| c.is_ascii_digit()))
         .or_else(|| prefixed(text, "X509SHA256=", "<fingerprint>", |c| c.is_ascii_hexdigit()))
         .or_else(|| {
@@ -223,8 +232,14 @@ fn only_what_must_differ_is_replaced() {
         ),
         ("restarted 3s ago", "restarted 3s ago"),
         ("      cpu:     500m", "      cpu:     500m"),
-        ("configmap \"c\" deleted from shop namespace", "configmap \"c\" deleted"),
-        ("stored to \"/scratch/work/kubectl-edit-12345.yaml\"", "stored to \"<dir>/kubectl-edit-<id>.yaml\""),
+        (
+            "configmap \"c\" deleted from shop namespace",
+            "configmap \"c\" deleted",
+        ),
+        (
+            "stored to \"/scratch/work/kubectl-edit-12345.yaml\"",
+            "stored to \"<dir>/kubectl-edit-<id>.yaml\"",
+        ),
         ("  Resource Version:    214", "  Resource Version:    <rv>"),
         ("    timeout=1s period=10s", "    timeout=1s period=10s"),
         ("pod/web-7c5ddbdf54-x2x8v created", "pod/web-<hash>-<id> created"),

@@ -18,7 +18,7 @@ pub(crate) fn kubectl() -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
         let found = match std::env::var_os("LOCKGATE_KUBECTL") {
-            Some(named) => Some(PathBuf::from(named)),
+            Some(named) => std::path::absolute(named).ok(),
             None => on_path().into_iter().chain(in_cache()).find(|kubectl| minor(kubectl) >= Some(OLDEST_MINOR)),
         };
         if found.is_none() {

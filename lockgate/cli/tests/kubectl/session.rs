@@ -15,7 +15,7 @@
 //!
 //! A command goes on after a backslash at the end of its line, and through a here document whose mark is `EOF`. Its answer
 //! is everything up to an empty line that is followed by a command, by prose, or by the end. A first line of
-//! `# embedded only: reason` keeps the session from the real server.
+//! `# embedded only: reason` or `# real only: reason` keeps the session from the other server.
 
 use std::path::Path;
 
@@ -38,7 +38,12 @@ pub(crate) struct Step {
     pub(crate) answer: String,
 }
 
-const EMBEDDED_ONLY: &str = "# embedded only: ";
+/// The servers that a transcript can speak of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum On {
+    Embedded,
+    Real,
+}
 
 impl Session {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
@@ -70,9 +75,13 @@ impl Session {
         Ok(Self { steps, rest: prose })
     }
 
-    /// Why this session says nothing about a real API server that runs alone.
-    pub(crate) fn embedded_only(&self) -> Option<&str> {
-        self.steps.first()?.prose.first()?.strip_prefix(EMBEDDED_ONLY)
+    /// Why this session says nothing about a server.
+    pub(crate) fn says_nothing_of(&self, on: On) -> Option<&str> {
+        let mark = match on {
+            On::Embedded => "# real only: ",
+            On::Real => "# embedded only: ",
+        };
+        self.steps.first()?.prose.first()?.strip_prefix(mark)
     }
 
     /// The text of the transcript; lines are numbered anew.

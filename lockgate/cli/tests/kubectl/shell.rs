@@ -21,11 +21,12 @@ pub(crate) struct Shell {
 impl Shell {
     /// A shell with an empty home (kubectl keeps what it discovers there) whose `kubectl` is the given one.
     pub(crate) fn new(scratch: &Path, kubectl: &Path, kubeconfig: &Path) -> Self {
-        let (directory, home) = (scratch.join("work"), scratch.join("home"));
-        for made in [&directory, &home] {
+        let (directory, home, bin) = (scratch.join("work"), scratch.join("home"), scratch.join("bin"));
+        for made in [&directory, &home, &bin] {
             std::fs::create_dir_all(made).expect("a directory can be made in the scratch directory");
         }
-        let mut path = std::ffi::OsString::from(kubectl.parent().expect("kubectl is a file in a directory"));
+        std::os::unix::fs::symlink(kubectl, bin.join("kubectl")).expect("the directory was empty");
+        let mut path = bin.into_os_string();
         if let Some(rest) = std::env::var_os("PATH") {
             path.push(":");
             path.push(rest);
