@@ -18,6 +18,9 @@ use crate::status::{ApiError, Subject};
 /// How many entries of the store are looked at in one step of a filtered page.
 const SCAN: usize = 512;
 
+/// The largest page; whoever asks for more gets this much and a token.
+const MAX_PAGE: usize = 10_000;
+
 /// A page of a list.
 #[derive(Debug)]
 pub(crate) struct Listing {
@@ -250,7 +253,7 @@ impl ListRequest {
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        let limit = limit.max(0) as usize;
+        let limit = usize::try_from(limit).unwrap_or(0).min(MAX_PAGE);
         // The old rule: a page of a given version without a match rule is that very version.
         let exact =
             matching == "Exact" || (matching.is_empty() && limit > 0 && version.is_some_and(|v| v > 0));

@@ -6,6 +6,7 @@ mod bad_input;
 mod cascade;
 mod definitions;
 mod durability;
+mod events;
 mod harness;
 mod limits;
 mod lists;
