@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::servers::Side;
+
 /// A measurement that could not be made, or whose result was wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
@@ -35,6 +37,14 @@ pub enum BenchError {
     /// What the server holds is not what it was given: its figures would be worthless.
     #[error("verification failed: {0}")]
     Wrong(String),
+    /// One of these, on one of the servers.
+    #[error("{server}: {source}")]
+    On {
+        /// Which one.
+        server: String,
+        /// What.
+        source: Box<BenchError>,
+    },
     /// Somebody pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -50,6 +60,14 @@ impl BenchError {
         Self::Server {
             server: server.to_owned(),
             reason: reason.to_string(),
+        }
+    }
+
+    /// Says on which server it was.
+    pub(crate) fn on(side: Side) -> impl FnOnce(Self) -> Self {
+        move |source| Self::On {
+            server: format!("{side:?}").to_lowercase(),
+            source: Box::new(source),
         }
     }
 

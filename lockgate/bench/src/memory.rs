@@ -29,23 +29,33 @@ pub(crate) async fn measure(
 ) -> Result<(), BenchError> {
     for side in servers.sides() {
         let running = servers.start(side).await?;
-        let settle = if arguments.quick { SETTLE / 10 } else { SETTLE };
-        tokio::time::sleep(settle).await;
-        record(&running, 0, report)?;
-        let client = running.client(arguments.connections).await?;
-        make_namespace(&client, NAMESPACE).await?;
-        let mut present = 0;
-        for &count in &arguments.objects {
-            fill(&client, present..count, arguments.concurrency).await?;
-            present = count;
-            tokio::time::sleep(settle).await;
-            record(&running, count, report)?;
-        }
-        // Reading back takes memory too: it comes last.
-        verify::collection(&client, &CONFIG_MAP, NAMESPACE, present, 0).await?;
+        fill_and_record(&running, arguments, report)
+            .await
+            .map_err(BenchError::on(side))?;
         running.stop().await?;
     }
     Ok(())
+}
+
+async fn fill_and_record(
+    running: &Running,
+    arguments: &ApiArguments,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    let settle = if arguments.quick { SETTLE / 10 } else { SETTLE };
+    tokio::time::sleep(settle).await;
+    record(running, 0, report)?;
+    let client = running.client(arguments.connections).await?;
+    make_namespace(&client, NAMESPACE).await?;
+    let mut present = 0;
+    for &count in &arguments.objects {
+        fill(&client, present..count, arguments.concurrency).await?;
+        present = count;
+        tokio::time::sleep(settle).await;
+        record(running, count, report)?;
+    }
+    // Reading back takes memory too: it comes last.
+    verify::collection(&client, &CONFIG_MAP, NAMESPACE, present, 0).await
 }
 
 async fn fill(

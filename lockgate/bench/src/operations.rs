@@ -41,7 +41,10 @@ pub(crate) async fn measure(
             }
             for phase in PHASES {
                 for subject in &mut subjects {
-                    let cost = subject.phase(phase, arguments).await?;
+                    let cost = subject
+                        .phase(phase, arguments)
+                        .await
+                        .map_err(BenchError::on(subject.running.side))?;
                     record(report, subject.running.side, kind, phase, arguments, &cost);
                 }
             }
@@ -122,4 +125,7 @@ fn record(report: &mut Report, side: Side, kind: &Kind, phase: Phase, arguments:
         None,
         cost.client_cpu,
     );
+    if let Some(size) = cost.size {
+        add(format!("{what}: size of the answer"), Unit::Megabytes, None, size);
+    }
 }

@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::servers::Side;
 
 /// Everything that was found out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     pub(crate) command: String,
     pub(crate) machine: Machine,
@@ -33,6 +33,8 @@ pub(crate) enum Unit {
     Milliseconds,
     #[serde(rename = "MB")]
     Megabytes,
+    #[serde(rename = "")]
+    Count,
 }
 
 /// What it should be.

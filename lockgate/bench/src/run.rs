@@ -18,32 +18,39 @@ pub fn run(arguments: ApiArguments) -> Result<(), BenchError> {
         .build()
         .map_err(|e| BenchError::Usage(format!("failed to start: {e}")))?;
     let arguments = arguments.settled();
-    let report = runtime.block_on(async {
+    let mut report = Report {
+        command: command(),
+        ..Report::default()
+    };
+    let measured = runtime.block_on(async {
         tokio::select! {
-            report = measure(&arguments) => report,
+            measured = measure(&arguments, &mut report) => measured,
             // What was started is stopped as the measurement is dropped.
             _ = tokio::signal::ctrl_c() => Err(BenchError::Interrupted),
         }
-    })?;
+    });
+    // What was found out before a failure is worth seeing.
+    if let Err(error) = &measured {
+        if report.figures.is_empty() {
+            return measured;
+        }
+        report.notes.push(format!("INCOMPLETE: {error}"));
+    }
+    report.machine.load_after = load_average();
     let text = match arguments.output {
         Format::Json => serde_json::to_string_pretty(&report).unwrap_or_default() + "\n",
         format => table::render(&report, format),
     };
     let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(())
+    measured
 }
 
-async fn measure(arguments: &ApiArguments) -> Result<Report, BenchError> {
+async fn measure(arguments: &ApiArguments, report: &mut Report) -> Result<(), BenchError> {
     let parent = arguments.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let scratch = TempDir::with_prefix_in("lockgate-bench-", &parent).map_err(BenchError::file(&parent))?;
-    let mut report = Report {
-        command: command(),
-        machine: Machine::inspect(scratch.path())?,
-        notes: Vec::new(),
-        figures: Vec::new(),
-    };
+    report.machine = Machine::inspect(scratch.path())?;
     if arguments.wants(Section::Members) {
-        members::measure(arguments, &mut report).await?;
+        members::measure(arguments, report).await?;
     }
     let of_servers = [
         Section::Start,
@@ -53,10 +60,9 @@ async fn measure(arguments: &ApiArguments) -> Result<Report, BenchError> {
     ];
     if of_servers.iter().any(|section| arguments.wants(*section)) {
         let servers = Servers::find(arguments, scratch.path()).await?;
-        compare(&servers, arguments, &mut report).await?;
+        compare(&servers, arguments, report).await?;
     }
-    report.machine.load_after = load_average();
-    Ok(report)
+    Ok(())
 }
 
 async fn compare(servers: &Servers, arguments: &ApiArguments, report: &mut Report) -> Result<(), BenchError> {

@@ -1,7 +1,8 @@
 //! Many watches of one collection: how fast events get to all of them, and how late.
 //!
 //! Two measurements: a burst, written as fast as it goes, for the throughput; and writes at a fixed pace, whatever the
-//! answers, for the delay. Every watch must see every write once and in order.
+//! answers, for the delay. Every watch must see every write once and in order; one that the server ends, as servers do
+//! with slow watches, goes on from where it was, as clients do.
 
 mod reader;
 
@@ -23,6 +24,7 @@ use crate::progress::Progress;
 use crate::report::{Label, Report, Unit};
 use crate::servers::Running;
 use crate::verify::{ListOutline, parse};
+use crate::watch::reader::{Reader, Seen};
 
 /// Watches share connections: few enough for any server's limit.
 const WATCHES_PER_CONNECTION: usize = 10;
@@ -66,7 +68,9 @@ pub(crate) async fn measure(
     for pace in [Pace::Burst, Pace::Fixed] {
         for round in 0..arguments.repeat {
             for running in fleet {
-                fan_out(running, arguments, writes, pace, round, report).await?;
+                fan_out(running, arguments, writes, pace, round, report)
+                    .await
+                    .map_err(BenchError::on(running.side))?;
             }
         }
     }
@@ -102,9 +106,11 @@ async fn fan_out(
         Pace::Burst => burst(&client, &namespace, arguments.concurrency, &times, &progress).await?,
         Pace::Fixed => paced(&client, &namespace, &times, &progress).await?,
     }
-    let mut deliveries = Vec::with_capacity(watchers);
+    let (mut deliveries, mut resumed) = (Vec::with_capacity(watchers), 0);
     while let Some(watch) = watches.join_next().await {
-        deliveries.push(watch.map_err(|e| BenchError::wrong(format!("a watch broke off: {e}")))??);
+        let seen = watch.map_err(|e| BenchError::wrong(format!("a watch broke off: {e}")))??;
+        resumed += seen.resumed;
+        deliveries.push(seen.at);
     }
     let cpu = cpu_seconds(&running.processes)? - cpu_before;
     let last = deliveries.iter().flatten().copied().max().unwrap_or(first);
@@ -134,6 +140,11 @@ async fn fan_out(
     };
     if let Pace::Burst = pace {
         add("events delivered", Unit::PerSecond, per_second(events, wall));
+        add(
+            "watches that the server ended, and that were resumed",
+            Unit::Count,
+            resumed as f64,
+        );
     }
     let (from_write, from_answer) = (delays(&times.sent), delays(&times.answered));
     add(
@@ -170,7 +181,7 @@ async fn open(
     namespace: &str,
     watchers: usize,
     times: &Arc<Times>,
-) -> Result<JoinSet<Result<Vec<u64>, BenchError>>, BenchError> {
+) -> Result<JoinSet<Result<Seen, BenchError>>, BenchError> {
     let collection = CONFIG_MAP.collection(namespace);
     let list: ListOutline = parse(
         &readers
@@ -178,14 +189,21 @@ async fn open(
             .await?,
     )?;
     let version = list.metadata.resource_version;
-    let call = Call::get(format!(
-        "{collection}?watch=true&resourceVersion={version}&timeoutSeconds=600"
-    ));
+    let version = version
+        .parse()
+        .map_err(|_| BenchError::wrong(format!("{version:?} is no resourceVersion")))?;
     let mut watches = JoinSet::new();
-    for watcher in 0..watchers {
-        let body = readers.open(watcher, &call).await?;
+    for lane in 0..watchers {
+        let reader = Reader::open(
+            readers.clone(),
+            lane,
+            collection.clone(),
+            version,
+            times.sent.len(),
+        )
+        .await?;
         let times = times.clone();
-        watches.spawn(async move { reader::read(body, &times).await });
+        watches.spawn(async move { reader.read(&times).await });
     }
     Ok(watches)
 }

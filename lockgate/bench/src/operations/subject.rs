@@ -51,6 +51,8 @@ pub(super) struct Cost {
     pub(super) latencies: Latencies,
     pub(super) server_cpu: f64,
     pub(super) client_cpu: f64,
+    /// Of a list's answer, in megabytes of a million bytes.
+    pub(super) size: Option<f64>,
 }
 
 /// The CPU time that a phase takes.
@@ -78,6 +80,7 @@ impl<'a> Meter<'a> {
             latencies,
             server_cpu,
             client_cpu,
+            size: None,
         })
     }
 }
@@ -155,7 +158,9 @@ impl<'a> Subject<'a> {
             }
             Phase::ListAll => {
                 let outcome = self.list_all(lists, count, &progress).await?;
-                meter.stop(lists, outcome.per_second(), outcome.latencies)
+                let size = outcome.results.first().map(|bytes| *bytes as f64 / 1e6);
+                let cost = meter.stop(lists, outcome.per_second(), outcome.latencies)?;
+                Ok(Cost { size, ..cost })
             }
             Phase::ListPages => {
                 let outcome = self.list_pages(lists, count, &progress).await?;
@@ -207,7 +212,7 @@ impl<'a> Subject<'a> {
         lists: usize,
         count: usize,
         progress: &Progress,
-    ) -> Result<Outcome<()>, BenchError> {
+    ) -> Result<Outcome<usize>, BenchError> {
         let (client, call) = (
             self.client.clone(),
             Arc::new(Call::get(self.kind.collection(&self.namespace))),
@@ -216,7 +221,8 @@ impl<'a> Subject<'a> {
             let (client, call) = (client.clone(), call.clone());
             async move {
                 let answer = client.call(lane, &call).await?;
-                complete(parse::<ListOutline>(&answer)?.items.len(), count)
+                complete(parse::<ListOutline>(&answer)?.items.len(), count)?;
+                Ok(answer.len())
             }
         })
         .await

@@ -1,6 +1,7 @@
 //! One watch: reads its events, and checks that they are the writes, each once, in order.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
@@ -9,6 +10,7 @@ use hyper::body::Incoming;
 use serde::Deserialize;
 
 use super::Times;
+use crate::client::{Call, Client};
 use crate::error::BenchError;
 use crate::payload::number;
 
@@ -16,6 +18,7 @@ use crate::payload::number;
 const SILENCE: Duration = Duration::from_secs(30);
 /// How long to listen for events that must not come, after the last one that must.
 const AFTERMATH: Duration = Duration::from_millis(300);
+const MOST_RESUMES: usize = 100;
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -41,51 +44,100 @@ struct Meta<'a> {
 }
 
 /// What a watch has seen so far.
-struct Seen {
+pub(super) struct Seen {
     /// When each write was seen; zero if it was not.
-    at: Vec<u64>,
+    pub(super) at: Vec<u64>,
+    /// How often the server ended the watch and it went on.
+    pub(super) resumed: usize,
     count: usize,
     last_version: u64,
 }
 
-/// Reads until every write was seen.
-pub(super) async fn read(mut body: Incoming, times: &Times) -> Result<Vec<u64>, BenchError> {
-    let mut seen = Seen {
-        at: vec![0; times.sent.len()],
-        count: 0,
-        last_version: 0,
-    };
-    let mut buffer = BytesMut::new();
-    loop {
-        let complete = seen.count == seen.at.len();
-        let patience = if complete { AFTERMATH } else { SILENCE };
-        let frame = match tokio::time::timeout(patience, body.frame()).await {
-            Err(_) if complete => return Ok(seen.at),
-            Err(_) => {
-                return Err(BenchError::wrong(format!(
-                    "a watch saw {} of {} events",
-                    seen.count,
-                    seen.at.len()
-                )));
-            }
-            Ok(None) => {
-                return Err(BenchError::wrong(format!(
-                    "a watch ended after {} events",
-                    seen.count
-                )));
-            }
-            Ok(Some(frame)) => frame.map_err(|e| BenchError::wrong(format!("a watch broke off: {e}")))?,
+/// An open watch.
+pub(super) struct Reader {
+    client: Arc<Client>,
+    lane: usize,
+    collection: String,
+    body: Incoming,
+    seen: Seen,
+}
+
+impl Reader {
+    /// Opens a watch of what comes after `version`.
+    pub(super) async fn open(
+        client: Arc<Client>,
+        lane: usize,
+        collection: String,
+        version: u64,
+        writes: usize,
+    ) -> Result<Self, BenchError> {
+        let body = client.open(lane, &call(&collection, version)).await?;
+        let seen = Seen {
+            at: vec![0; writes],
+            resumed: 0,
+            count: 0,
+            last_version: version,
         };
-        let Some(data) = frame.data_ref() else { continue };
-        let now = times.now();
-        let mut searched = buffer.len();
-        buffer.extend_from_slice(data);
-        while let Some(end) = buffer[searched..].iter().position(|byte| *byte == b'\n') {
-            seen.take(&buffer[..searched + end], now)?;
-            buffer.advance(searched + end + 1);
-            searched = 0;
+        Ok(Self {
+            client,
+            lane,
+            collection,
+            body,
+            seen,
+        })
+    }
+
+    /// Reads until every write was seen.
+    pub(super) async fn read(mut self, times: &Times) -> Result<Seen, BenchError> {
+        let mut buffer = BytesMut::new();
+        loop {
+            let (count, total) = (self.seen.count, self.seen.at.len());
+            let patience = if count == total { AFTERMATH } else { SILENCE };
+            let frame = match tokio::time::timeout(patience, self.body.frame()).await {
+                Err(_) | Ok(None) if count == total => return Ok(self.seen),
+                Err(_) => {
+                    return Err(BenchError::wrong(format!(
+                        "a watch saw {count} of {total} events"
+                    )));
+                }
+                Ok(None) => {
+                    buffer.clear();
+                    self.resume().await?;
+                    continue;
+                }
+                Ok(Some(frame)) => frame.map_err(|e| BenchError::wrong(format!("a watch broke off: {e}")))?,
+            };
+            let Some(data) = frame.data_ref() else { continue };
+            let now = times.now();
+            let mut searched = buffer.len();
+            buffer.extend_from_slice(data);
+            while let Some(end) = buffer[searched..].iter().position(|byte| *byte == b'\n') {
+                self.seen.take(&buffer[..searched + end], now)?;
+                buffer.advance(searched + end + 1);
+                searched = 0;
+            }
         }
     }
+
+    async fn resume(&mut self) -> Result<(), BenchError> {
+        self.seen.resumed += 1;
+        if self.seen.resumed > MOST_RESUMES {
+            return Err(BenchError::wrong(format!(
+                "a watch was ended {MOST_RESUMES} times"
+            )));
+        }
+        self.body = self
+            .client
+            .open(self.lane, &call(&self.collection, self.seen.last_version))
+            .await?;
+        Ok(())
+    }
+}
+
+fn call(collection: &str, version: u64) -> Call {
+    Call::get(format!(
+        "{collection}?watch=true&resourceVersion={version}&timeoutSeconds=600"
+    ))
 }
 
 impl Seen {
@@ -135,6 +187,7 @@ mod tests {
     fn each_write_once_and_in_order() {
         let mut seen = Seen {
             at: vec![0; 3],
+            resumed: 0,
             count: 0,
             last_version: 0,
         };
