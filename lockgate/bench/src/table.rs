@@ -72,10 +72,17 @@ fn row(figure: &Figure) -> [String; 6] {
 
 fn spread_text(spread: Spread, unit: Unit) -> String {
     let median = quantity(spread.median, unit);
+    let bare = |value: f64| {
+        if unit == Unit::Count {
+            format!("{value:.0}")
+        } else {
+            number(value)
+        }
+    };
     if spread.runs < 2 {
         return median;
     }
-    format!("{median} ({}–{})", number(spread.least), number(spread.most))
+    format!("{median} ({}–{})", bare(spread.least), bare(spread.most))
 }
 
 fn quantity(value: f64, unit: Unit) -> String {
