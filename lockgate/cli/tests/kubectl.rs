@@ -93,7 +93,9 @@ fn asked_for(variable: &str) -> bool {
 fn play(name: &str) {
     let path = directory().join(format!("{name}.session"));
     let text = std::fs::read_to_string(&path).expect("the session can be read");
-    let mut session = Session::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    let mut session = Session::parse(&text)
+        .map_err(|why| format!("{name}: {why}"))
+        .expect("a transcript");
     let on = if asked_for("LOCKGATE_SESSIONS_ON_REAL") {
         On::Real
     } else {
