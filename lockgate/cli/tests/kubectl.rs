@@ -81,6 +81,19 @@ fn every_transcript_is_played() {
     assert_eq!(files, played, "files on the left, tests on the right");
 }
 
+#[test]
+fn a_transcript_is_written_as_it_is_read() {
+    for name in NAMES {
+        let text = std::fs::read_to_string(directory().join(format!("{name}.session")))
+            .expect("the session can be read");
+        assert_eq!(
+            Session::parse(&text).expect("a transcript").render(),
+            text,
+            "{name}"
+        );
+    }
+}
+
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions")
 }
