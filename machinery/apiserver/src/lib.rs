@@ -31,6 +31,7 @@ mod negotiate;
 mod object;
 mod openapi;
 mod ops;
+mod ownership;
 mod registry;
 mod request;
 mod resource;

@@ -15,6 +15,7 @@ use crate::ops::create::create;
 use crate::ops::delete::{DeleteOptions, Deleted, delete};
 use crate::ops::update::{Part, Target, update};
 use crate::ops::{FieldValidation, Saved, WriteOptions, decode};
+use crate::ownership::Owner;
 use crate::resource::Resource;
 use crate::server::{ApiServer, Inner};
 use crate::status::ApiError;
@@ -29,7 +30,10 @@ pub struct Local {
 impl ApiServer {
     /// The API without HTTP, as `user`. Roles are not asked: the caller is the server's own process.
     pub fn local(&self, user: UserInfo) -> Local {
-        let options = WriteOptions::new(Arc::new(user), false, FieldValidation::Ignore);
+        let options = {
+            let owner = Owner::Manager(user.name.clone());
+            WriteOptions::new(Arc::new(user), false, FieldValidation::Ignore, owner)
+        };
         Local {
             server: self.inner.clone(),
             options,

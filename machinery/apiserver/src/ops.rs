@@ -18,6 +18,7 @@ use machinery_value::Value;
 use parking_lot::Mutex;
 
 use crate::object::{Object, Stored};
+use crate::ownership::Owner;
 use crate::resource::Resource;
 use crate::server::Inner;
 use crate::status::ApiError;
@@ -28,23 +29,31 @@ pub(crate) struct WriteOptions {
     pub(crate) user: Arc<UserInfo>,
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
+    /// To whom the changed fields belong.
+    pub(crate) owner: Owner,
     /// What to tell the client besides the answer.
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl WriteOptions {
-    pub(crate) fn new(user: Arc<UserInfo>, dry_run: bool, validation: FieldValidation) -> Self {
+    pub(crate) fn new(user: Arc<UserInfo>, dry_run: bool, validation: FieldValidation, owner: Owner) -> Self {
         Self {
             user,
             dry_run,
             validation,
+            owner,
             warnings: Arc::default(),
         }
     }
 
     /// A write of the server itself.
     pub(crate) fn internal() -> Self {
-        Self::new(Arc::new(UserInfo::apiserver()), false, FieldValidation::Ignore)
+        Self::new(
+            Arc::new(UserInfo::apiserver()),
+            false,
+            FieldValidation::Ignore,
+            Owner::Server,
+        )
     }
 
     /// Adds something to tell the client, once.

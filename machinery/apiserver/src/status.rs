@@ -141,6 +141,13 @@ impl ApiError {
         error
     }
 
+    /// 409: others own fields that an apply would change.
+    pub fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
+        let mut error = Self::new(409, "Conflict", message);
+        error.details = Some(json!({"causes": causes}));
+        error
+    }
+
     /// 400: the request makes no sense.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)

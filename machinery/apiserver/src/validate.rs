@@ -130,7 +130,9 @@ fn check_selectable(version: &Value, schema: &Value, path: &FieldPath) -> Vec<Fi
     {
         let json_path = field["jsonPath"].as_str().unwrap_or("");
         let parts = json_path.trim_start_matches('.').split('.');
-        let found = parts.into_iter().try_fold(schema, |schema, part| schema.get("properties")?.get(part));
+        let found = parts
+            .into_iter()
+            .try_fold(schema, |schema, part| schema.get("properties")?.get(part));
         let at = path.child("selectableFields").index(index).child("jsonPath");
         let mut refuse = |why: &str| errors.push(FieldError::invalid(&at, &field["jsonPath"], why));
         match found.map(|schema| schema["type"].as_str().unwrap_or("")) {

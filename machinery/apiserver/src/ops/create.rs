@@ -10,7 +10,7 @@ use crate::ops::{Saved, WriteOptions, decode, put};
 use crate::resource::{Resource, Source};
 use crate::server::Inner;
 use crate::status::ApiError;
-use crate::{meta, validate};
+use crate::{meta, ownership, validate};
 
 /// How often a generated name that is taken is drawn again.
 const GENERATE_ATTEMPTS: usize = 8;
@@ -40,6 +40,7 @@ pub(crate) async fn create(
         ));
     }
     meta::meta_mut(&mut content).remove("resourceVersion");
+    ownership::track(server, resource, "", &options.owner, None, &mut content);
     admission::check_served(server, resource, meta::name(&content))?;
     admission::namespace::check_create(server, resource, namespace, meta::name(&content))?;
     prepare(resource, &mut content);

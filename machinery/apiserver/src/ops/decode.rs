@@ -129,8 +129,6 @@ pub(crate) fn object(
         }
         Source::Custom(custom) => custom.schema.apply_defaults(&mut value),
     }
-    // Field ownership is the server's to write.
-    meta::meta_mut(&mut value).remove("managedFields");
     meta::strip_type(&mut value);
     Ok((value, warnings))
 }

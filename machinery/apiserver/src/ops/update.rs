@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::admission::{self, Operation};
 use crate::object::Stored;
 use crate::ops::{Saved, WriteOptions, put, remove};
+use crate::ownership::{self, Owner};
 use crate::resource::{Resource, Source};
 use crate::server::Inner;
 use crate::status::ApiError;
@@ -26,6 +27,12 @@ pub(crate) enum Part {
     Status,
     /// Everything: what the server itself writes.
     Whole,
+}
+
+impl Part {
+    fn subresource(self) -> &'static str {
+        if self == Self::Status { "status" } else { "" }
+    }
 }
 
 /// The object to change.
@@ -60,11 +67,17 @@ pub(crate) async fn update(
         let mut new = make(&old)?;
         check_identity(target, &mut new, &stored)?;
         carry_over(&old, &mut new);
+        let owner = if part == Part::Whole {
+            &Owner::Server
+        } else {
+            &options.owner
+        };
+        ownership::track(server, resource, part.subresource(), owner, Some(&old), &mut new);
         prepare(resource, part, &mut new, &old);
         meta::drop_repeated_owners(&mut new);
         admission::mutate(server, resource, &mut new, Some(&old))?;
         validate::update(server, resource, part, &new, &old)?;
-        let subresource = if part == Part::Status { "status" } else { "" };
+        let subresource = part.subresource();
         let asked = admission::Asked {
             resource,
             subresource,
@@ -82,6 +95,7 @@ pub(crate) async fn update(
             }
             continue;
         }
+        machinery_fieldset::keep_times(&old, &mut new);
         if new == old {
             return Ok(Saved::Stored(stored));
         }
@@ -156,7 +170,6 @@ fn carry_over(old: &Value, new: &mut Value) {
         "generation",
         "resourceVersion",
         "selfLink",
-        "managedFields",
     ] {
         match old["metadata"].get(field) {
             Some(value) => meta.insert(field.to_owned(), value.clone()),
@@ -185,6 +198,9 @@ fn prepare(resource: &Resource, part: Part, new: &mut Value, old: &Value) {
         (Source::Custom(_), Part::Status) => {
             let mut kept = old.clone();
             copy_field(new, &mut kept, "status");
+            if let Some(list) = new["metadata"].get("managedFields") {
+                meta::meta_mut(&mut kept).insert("managedFields".into(), list.clone());
+            }
             *new = kept;
         }
     }

@@ -12,8 +12,10 @@ use serde_json::json;
 use crate::body::Body;
 use crate::meta;
 use crate::negotiate::{Accept, media_type};
+use crate::ops::create::create;
 use crate::ops::decode::{self, Refused};
 use crate::ops::update::{Part, Target, update};
+use crate::ownership::{Owner, apply_object};
 use crate::resource::{Resource, Source};
 use crate::serve::Call;
 use crate::serve::writes::{finish, write_options};
@@ -32,6 +34,9 @@ pub(crate) async fn answer(
     accept: Accept,
     body: Bytes,
 ) -> Result<Response<Body>, ApiError> {
+    if media_type(&call.headers) == APPLY_PATCH {
+        return apply(call, resource, part, accept, &body).await;
+    }
     let options = write_options(call, "PatchOptions")?;
     if call.query.has("force") {
         let error = FieldError::forbidden(
@@ -70,6 +75,84 @@ pub(crate) async fn answer(
     finish(call, resource, accept, &options, result.map(|saved| (200, saved)))
 }
 
+/// Answers a server-side apply: the object is made if it is missing.
+async fn apply(
+    call: &Call,
+    resource: &Resource,
+    part: Part,
+    accept: Accept,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
+    let mut options = write_options(call, "PatchOptions")?;
+    let manager = call.query.get("fieldManager");
+    if manager.is_empty() {
+        let error = FieldError::required(&FieldPath::from("fieldManager"), "is required for apply patch");
+        let kind = Subject {
+            group: "meta.k8s.io",
+            name: "PatchOptions",
+        };
+        return Err(ApiError::invalid(kind, "", &[error]));
+    }
+    let Decoded {
+        value: applied,
+        duplicates,
+    } = machinery_value::decode::from_yaml(body)
+        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
+    let force = call.query.flag("force");
+    let subresource = if part == Part::Status { "status" } else { "" };
+    options.owner = Owner::AsGiven;
+    let make = |live: Option<&Value>| {
+        let object = apply_object(
+            &call.server,
+            resource,
+            subresource,
+            manager,
+            live,
+            &applied,
+            force,
+        )?;
+        let shown = object.clone();
+        let decoded = Decoded {
+            value: object,
+            duplicates: duplicates.clone(),
+        };
+        let (content, warnings) =
+            decode::object(resource, decoded, options.validation).map_err(|refused| {
+                refused.of_patch(&json!(String::from_utf8_lossy(&machinery_value::encode::to_vec(
+                    &shown
+                ))))
+            })?;
+        warnings.into_iter().for_each(|warning| options.warn(warning));
+        Ok(content)
+    };
+    let info = &call.info;
+    let target = Target {
+        resource,
+        namespace: &info.namespace,
+        name: &info.name,
+        part,
+    };
+    let result = match update(&call.server, &target, &options, |present| {
+        let mut live = present.clone();
+        meta::set_type(&mut live, &resource.api_version(), &resource.kind);
+        make(Some(&live))
+    })
+    .await
+    {
+        Err(error) if error.is_not_found() && part == Part::Main => {
+            let mut content = make(None)?;
+            if meta::name(&content).is_empty() {
+                meta::set_text(&mut content, "name", info.name.clone());
+            }
+            create(&call.server, resource, &info.namespace, content, &options)
+                .await
+                .map(|saved| (201, saved))
+        }
+        other => other.map(|saved| (200, saved)),
+    };
+    finish(call, resource, accept, &options, result)
+}
+
 /// A patch that was read and can be applied.
 pub(crate) struct Patch {
     kind: Kind,
@@ -92,16 +175,21 @@ impl Patch {
             JSON_PATCH => Kind::Json,
             MERGE_PATCH => Kind::Merge,
             STRATEGIC_PATCH if built_in => Kind::Strategic,
-            STRATEGIC_PATCH | APPLY_PATCH => {
-                let accepted: &[&str] = &[JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH];
-                return Err(ApiError::unsupported_media_type(if built_in {
-                    accepted
-                } else {
-                    &accepted[..2]
-                }));
+            STRATEGIC_PATCH => {
+                return Err(ApiError::unsupported_media_type(&[
+                    JSON_PATCH,
+                    MERGE_PATCH,
+                    APPLY_PATCH,
+                ]));
             }
             _ if built_in => return Err(ApiError::unroutable_media_type()),
-            _ => return Err(ApiError::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH])),
+            _ => {
+                return Err(ApiError::unsupported_media_type(&[
+                    JSON_PATCH,
+                    MERGE_PATCH,
+                    APPLY_PATCH,
+                ]));
+            }
         };
         let undecodable = |why: &dyn std::fmt::Display| {
             let before = if kind == Kind::Strategic {

@@ -11,6 +11,7 @@ use crate::negotiate::{Accept, body_format, media_type};
 use crate::ops::delete::{DeleteOptions, delete};
 use crate::ops::update::{Part, Target, update};
 use crate::ops::{Saved, decode, read};
+use crate::ownership::{Owner, scale_ownership};
 use crate::resource::Resource;
 use crate::serve::writes::{put, read_body, write_options};
 use crate::serve::{Call, patch, respond};
@@ -83,7 +84,7 @@ async fn scale_answer(
         let view = scale::view(resource, &resource.content(&stored.value));
         return Ok(respond::value(200, accept, &view));
     }
-    let options = write_options(
+    let mut options = write_options(
         call,
         if verb == "patch" {
             "PatchOptions"
@@ -107,6 +108,7 @@ async fn scale_answer(
         name: &info.name,
         part: Part::Main,
     };
+    let owner = std::mem::replace(&mut options.owner, Owner::AsGiven);
     let saved = update(&call.server, &target, &options, |present| {
         let view = match (&wanted, &scale_patch) {
             (Some(wanted), _) => wanted.clone(),
@@ -117,7 +119,9 @@ async fn scale_answer(
             }
             (None, None) => scale::view(resource, present),
         };
-        scale::apply(resource, present, &view)
+        let mut content = scale::apply(resource, present, &view)?;
+        scale_ownership(&call.server, resource, &owner, present, &view, &mut content);
+        Ok(content)
     })
     .await?;
     let content = match saved {

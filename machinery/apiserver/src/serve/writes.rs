@@ -11,6 +11,7 @@ use crate::negotiate::{Accept, body_format};
 use crate::ops::decode::Refused;
 use crate::ops::update::{Part, Target, update};
 use crate::ops::{FieldValidation, Saved, WriteOptions, create, decode};
+use crate::ownership::Owner;
 use crate::resource::Resource;
 use crate::serve::{Call, respond};
 use crate::status::{ApiError, Subject};
@@ -49,10 +50,20 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
             128,
         )));
     }
+    let agent = call
+        .headers
+        .get(http::header::USER_AGENT)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or("");
+    let owner = Owner::Manager(machinery_fieldset::manager_name(
+        call.query.get("fieldManager"),
+        agent,
+    ));
     Ok(WriteOptions::new(
         call.user.clone(),
         !dry_run.is_empty(),
         validation,
+        owner,
     ))
 }
 

@@ -233,7 +233,10 @@ async fn every_mistake_has_its_answer() {
             .collect::<String>();
         let answer = server.send(method, &path, content_type, body).await;
         if answer.code != code {
-            wrong.push(format!("{method} {path} {shown}: {} instead of {code}: {}", answer.code, answer.value));
+            wrong.push(format!(
+                "{method} {path} {shown}: {} instead of {code}: {}",
+                answer.code, answer.value
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -32,7 +32,10 @@ async fn an_event_that_nobody_repeats_expires() {
     server.post(EVENTS, event("repeated")).await.expect(201);
     all_else_is_idle().await;
     seconds.fetch_add(3000, Ordering::Relaxed);
-    server.patch(&format!("{EVENTS}/repeated"), MERGE, json!({"count": 2})).await.expect(200);
+    server
+        .patch(&format!("{EVENTS}/repeated"), MERGE, json!({"count": 2}))
+        .await
+        .expect(200);
     all_else_is_idle().await;
     seconds.fetch_add(700, Ordering::Relaxed);
     // Time stands still but for the sleeping sweep, which the runtime then wakes at once.
