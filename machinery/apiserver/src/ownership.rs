@@ -236,7 +236,7 @@ pub(crate) fn scale_ownership(
         api_version: SCALE_VERSION,
         kind: "Scale",
         subresource: "scale",
-        reset: &Reset::Nothing,
+        reset: &Reset::default(),
         manager,
         now,
         empty: &json!({}),
