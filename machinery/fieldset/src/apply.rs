@@ -302,3 +302,6 @@ fn with_type(write: &Write<'_>, object: &Value) -> Value {
 pub(crate) fn annotation_text(object: &Value) -> String {
     go::json(object) + "\n"
 }
+
+#[cfg(test)]
+mod tests;

@@ -217,3 +217,38 @@ pub(crate) fn with_declared(shape: Option<Shape<'_>>, set: &FieldSet) -> FieldSe
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use machinery_schema::SchemaSet;
+    use serde_json::json;
+
+    use super::*;
+    use crate::codec;
+
+    #[test]
+    fn what_is_extracted_has_the_fields_of_the_set_and_keys() {
+        let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+            "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"],
+                "items": {"type": "object", "properties": {
+                    "port": {"type": "integer"}, "name": {"type": "string"}, "host": {"type": "string"}}}},
+            "flags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+            "args": {"type": "array", "items": {"type": "string"}},
+            "color": {"type": "string"},
+        }}}});
+        let schemas = SchemaSet::from_crd(&schema).unwrap();
+        let shape = Shape::custom(schemas.root("").unwrap());
+        let object = json!({"spec": {
+            "ports": [{"port": 1, "name": "a", "host": "h"}, {"port": 2, "name": "b"}],
+            "flags": ["x", "y"], "args": ["1", "2"], "color": "red",
+        }});
+        let set = json!({"f:spec": {
+            "f:ports": {"k:{\"port\":1}": {".": {}, "f:name": {}}},
+            "f:flags": {"v:\"y\"": {}}, "f:args": {}, "f:absent": {},
+        }});
+        let part = extract_items(shape, &object, &codec::decode(&set).unwrap());
+        let expected =
+            json!({"spec": {"ports": [{"port": 1, "name": "a"}], "flags": ["y"], "args": ["1", "2"]}});
+        assert_eq!(part, expected);
+    }
+}

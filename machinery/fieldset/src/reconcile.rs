@@ -46,3 +46,50 @@ fn atomic(shape: Shape<'_>) -> bool {
         Form::List => matches!(shape.elements(), Elements::Atomic),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use machinery_schema::SchemaSet;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::codec;
+
+    /// The set of `fields` of the one property `a`, after its schema has become `schema`.
+    fn reconciled(schema: Value, fields: Value) -> Option<Value> {
+        let schemas = SchemaSet::from_crd(&json!({"type": "object", "properties": {"a": schema}})).unwrap();
+        let set = codec::decode(&json!({"f:a": fields, "f:gone": {"f:x": {}}})).unwrap();
+        let shape = Shape::custom(schemas.root("").unwrap());
+        reconcile(shape, &set).map(|set| codec::encode(&set)["f:a"].clone())
+    }
+
+    #[test]
+    fn what_has_become_atomic_has_one_owner() {
+        let parts = json!({".": {}, "f:x": {}, "f:y": {"f:z": {}}});
+        let items = json!({"k:{\"name\":\"x\"}": {".": {}, "f:name": {}}});
+        let properties = json!({"x": {"type": "string"}});
+        let atomic = json!({"type": "object", "x-kubernetes-map-type": "atomic", "properties": properties});
+        let granular = json!({"type": "object", "properties": properties});
+        let list = json!({"type": "array", "items": granular});
+        let keyed = json!({"type": "array", "items": granular, "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"]});
+        let deep = json!({"type": "object", "properties": {"y": atomic}});
+        let cases = [
+            (&atomic, &parts, Some(json!({}))),
+            (&atomic, &json!({}), None),
+            (&granular, &parts, None),
+            (&list, &items, Some(json!({}))),
+            (&keyed, &items, None),
+            (&deep, &parts, Some(json!({".": {}, "f:x": {}, "f:y": {}}))),
+            (&json!({"type": "object"}), &parts, None),
+            (&json!({"type": "string"}), &parts, None),
+        ];
+        for (schema, fields, expected) in cases {
+            assert_eq!(
+                reconciled(schema.clone(), fields.clone()),
+                expected,
+                "{fields} under {schema}"
+            );
+        }
+    }
+}

@@ -2,23 +2,11 @@
 //!
 //! The status is not changed through the object, nor the spec through the status.
 
-use crate::path::PathElement;
 use crate::set::FieldSet;
 
-/// What a way of writing takes no notice of.
+/// What a way of writing takes no notice of: these fields and everything below them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Reset {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// These fields and everything below them.
-    Fields(FieldSet),
-    /// Everything but what is at or below these places.
-    AllBut(&'static [&'static [&'static str]]),
-}
-
-/// Any element, in [`Reset::AllBut`].
-const ANY: &str = "*";
+pub struct Reset(pub FieldSet);
 
 const STATUS: &[&[&str]] = &[&["status"]];
 const SPEC: &[&[&str]] = &[&["spec"]];
@@ -30,7 +18,7 @@ impl Reset {
         match subresource {
             "" if has_status => Self::fields(STATUS),
             "status" => Self::fields(SPEC),
-            _ => Self::Nothing,
+            _ => Self::default(),
         }
     }
 
@@ -41,55 +29,27 @@ impl Reset {
                 "" => Self::fields(&[&["spec"], &["status"]]),
                 "status" => Self::fields(&[&["spec"], &["status", "conditions"]]),
                 "approval" => Self::fields(&[&["spec"], &["status", "certificate"]]),
-                _ => Self::Nothing,
+                _ => Self::default(),
             },
-            ("", "Pod", "ephemeralcontainers") => Self::AllBut(&[&["spec", "ephemeralContainers"]]),
-            ("", "Pod", "resize") => Self::AllBut(&[
-                &["spec", "containers", ANY, "resources"],
-                &["spec", "containers", ANY, "resizePolicy"],
-                &["spec", "initContainers", ANY, "resources"],
-                &["spec", "initContainers", ANY, "resizePolicy"],
-            ]),
             ("", "Namespace", "finalize") => Self::fields(STATUS),
             (group, kind, "") if status_reset(group, kind).is_some() => Self::fields(STATUS),
-            (group, kind, "status") => status_reset(group, kind).map_or(Self::Nothing, Self::fields),
-            _ => Self::Nothing,
+            (group, kind, "status") => status_reset(group, kind).map_or(Self::default(), Self::fields),
+            _ => Self::default(),
         }
     }
 
     fn fields(paths: &[&[&str]]) -> Self {
-        Self::Fields(FieldSet::of_fields(paths))
+        Self(FieldSet::of_fields(paths))
     }
 
     /// The set without what is reset.
     pub(crate) fn filter(&self, set: FieldSet) -> FieldSet {
-        match self {
-            Self::Nothing => set,
-            Self::Fields(fields) => set.recursive_difference(fields),
-            Self::AllBut(places) => keep(&set, places),
+        if self.0.is_empty() {
+            set
+        } else {
+            set.recursive_difference(&self.0)
         }
     }
-}
-
-/// What is at or below one of the places, and on the way there.
-fn keep(set: &FieldSet, places: &[&[&str]]) -> FieldSet {
-    let mut out = FieldSet::new();
-    for node in set.nodes() {
-        let rest: Vec<&[&str]> = places
-            .iter()
-            .filter_map(|place| {
-                let (first, rest) = place.split_first()?;
-                let fits = *first == ANY || node.element == PathElement::field(first);
-                fits.then_some(rest)
-            })
-            .collect();
-        if rest.iter().any(|rest| rest.is_empty()) {
-            out.push(node.element.clone(), node.member, node.below.clone());
-        } else if !rest.is_empty() {
-            out.push(node.element.clone(), node.member, keep(&node.below, &rest));
-        }
-    }
-    out
 }
 
 /// What a write to the status resets, for the kinds whose status is apart.
@@ -160,24 +120,5 @@ mod tests {
         for (reset, count) in cases {
             assert_eq!(left(&reset, paths).len(), count, "{reset:?}");
         }
-    }
-
-    #[test]
-    fn only_what_is_named_is_kept() {
-        let paths: &[&[&str]] = &[
-            &["spec"],
-            &["spec", "containers", "c"],
-            &["spec", "containers", "c", "image"],
-            &["spec", "containers", "c", "resources", "limits"],
-            &["metadata", "labels"],
-        ];
-        assert_eq!(
-            left(&Reset::built_in("", "Pod", "resize"), paths),
-            [
-                ".spec",
-                ".spec.containers.c",
-                ".spec.containers.c.resources.limits"
-            ]
-        );
     }
 }

@@ -323,3 +323,6 @@ fn same_but(old: &Value, new: &Value, name: &str) -> bool {
             .iter()
             .all(|(key, a)| key == name || new.get(key).is_some_and(|b| same(a, b)))
 }
+
+#[cfg(test)]
+mod tests;
