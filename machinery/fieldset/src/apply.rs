@@ -101,14 +101,17 @@ pub fn apply(write: &Write<'_>, live: &Value, applied: &Value, force: bool) -> R
     check_type(write, applied)?;
     let live = with_type(write, live);
 
-    let first = attempt(write, &live, applied, managed.clone(), force);
-    let mut done = match first {
-        Err(ApplyError::Conflicts(conflicts)) if write.manager == last_applied::KUBECTL => {
-            last_applied::forgive(write, &live, conflicts)?;
-            attempt(write, &live, applied, managed, true)
+    let mut done = if write.manager == last_applied::KUBECTL {
+        match attempt(write, &live, applied, managed.clone(), force) {
+            Err(ApplyError::Conflicts(conflicts)) => {
+                last_applied::forgive(write, &live, conflicts)?;
+                attempt(write, &live, applied, managed, true)?
+            }
+            other => other?,
         }
-        other => other,
-    }?;
+    } else {
+        attempt(write, &live, applied, managed, force)?
+    };
     if write.manager == last_applied::KUBECTL {
         last_applied::refresh(&mut done.object, applied);
     }
@@ -164,14 +167,19 @@ fn attempt(
         write.subresource,
     );
     let last = managed.entries.remove(&identity);
+    let wanted = write.reset.filter(field_set(shape, applied));
     let owned = Owned {
-        fields: write.reset.filter(field_set(shape, applied)),
+        fields: wanted.clone(),
         api_version: write.api_version.to_owned(),
         time: last.as_ref().and_then(|last| last.time),
     };
     managed.entries.insert(identity.clone(), owned);
+    // Nothing is given up by one who wants all that it wanted before, which is what most applies are.
+    let gives_up = |last: &Owned| {
+        last.api_version != write.api_version || !last.fields.clone().difference(&wanted).is_empty()
+    };
     let merged = match last {
-        Some(last) if !last.fields.is_empty() => prune(write, merged, &managed, &last),
+        Some(last) if gives_up(&last) => prune(write, merged, &managed, &last),
         _ => merged,
     };
     transfer(
@@ -185,7 +193,7 @@ fn attempt(
     .map_err(ApplyError::Conflicts)?;
 
     if let Some(owned) = managed.entries.get_mut(&identity) {
-        owned.fields = strip(&owned.fields);
+        owned.fields = strip(std::mem::take(&mut owned.fields));
         if owned.fields.is_empty() {
             managed.entries.remove(&identity);
         }
@@ -233,8 +241,8 @@ fn prune(write: &Write<'_>, merged: Value, managed: &ManagedFields, last: &Owned
             .entries
             .values()
             .filter(|owned| owned.api_version == other)
-            .fold(FieldSet::new(), |set, owned| set.union(&owned.fields));
-        let kept = declared_fields(shape, &pruned).union(&with_declared(Some(shape), &owned));
+            .fold(FieldSet::new(), |set, owned| set.union(owned.fields.clone()));
+        let kept = declared_fields(shape, &pruned).union(with_declared(Some(shape), &owned));
         pruned = remove_items(shape, &whole, &declared_fields(shape, &whole).difference(&kept));
     }
     // And what the manager did not own before was not its to remove.

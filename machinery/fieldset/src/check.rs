@@ -6,7 +6,7 @@ use std::fmt;
 
 use machinery_value::Value;
 
-use crate::extract::element_of;
+use crate::extract::{element_of, has_name};
 use crate::go;
 use crate::path::PathElement;
 use crate::shape::{Elements, Form, Scalar, Shape};
@@ -54,18 +54,18 @@ pub fn check(shape: Shape<'_>, value: &Value, duplicates: bool) -> Result<(), Mi
 }
 
 /// A step of the path, made into text only when there is something to report.
-enum Step<'v> {
+enum Step<'s, 'v> {
     Field(&'v str),
-    Element(PathElement),
+    Element(Shape<'s>, usize, &'v Value),
 }
 
-struct Walk<'v> {
+struct Walk<'s, 'v> {
     duplicates: bool,
     problems: Vec<(String, String)>,
-    path: Vec<Step<'v>>,
+    path: Vec<Step<'s, 'v>>,
 }
 
-impl<'v> Walk<'v> {
+impl<'s, 'v> Walk<'s, 'v> {
     fn report(&mut self, problem: String) {
         if self.problems.len() >= MAX_PROBLEMS {
             return;
@@ -75,13 +75,15 @@ impl<'v> Walk<'v> {
             .iter()
             .map(|step| match step {
                 Step::Field(name) => format!(".{name}"),
-                Step::Element(element) => element.to_string(),
+                Step::Element(list, index, item) => element_of(*list, item)
+                    .unwrap_or(PathElement::Index(*index as i64))
+                    .to_string(),
             })
             .collect();
         self.problems.push((path, problem));
     }
 
-    fn value(&mut self, shape: Shape<'_>, value: &'v Value) {
+    fn value(&mut self, shape: Shape<'s>, value: &'v Value) {
         if value.is_null() {
             return;
         }
@@ -108,24 +110,23 @@ impl<'v> Walk<'v> {
         }
     }
 
-    fn list(&mut self, shape: Shape<'_>, items: &'v [Value]) {
-        let elements = shape.elements();
+    fn list(&mut self, shape: Shape<'s>, items: &'v [Value]) {
+        let atomic = matches!(shape.elements(), Elements::Atomic);
         let mut seen = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let element = match elements {
-                Elements::Atomic => PathElement::Index(index as i64),
-                _ => match element_of(shape, item) {
-                    Ok(element) => element,
-                    Err(problem) => return self.report(format!("element {index}: {problem}")),
-                },
-            };
-            if !self.duplicates && !matches!(elements, Elements::Atomic) {
+            if !atomic && let Err(problem) = has_name(shape, item) {
+                return self.report(format!("element {index}: {problem}"));
+            }
+            if !self.duplicates
+                && !atomic
+                && let Ok(element) = element_of(shape, item)
+            {
                 match seen.binary_search(&element) {
                     Ok(_) => self.report(format!("duplicate entries for key {element}")),
-                    Err(at) => seen.insert(at, element.clone()),
+                    Err(at) => seen.insert(at, element),
                 }
             }
-            self.path.push(Step::Element(element));
+            self.path.push(Step::Element(shape, index, item));
             self.value(shape.item(), item);
             self.path.pop();
         }

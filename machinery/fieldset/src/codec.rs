@@ -37,36 +37,56 @@ pub fn encode(set: &FieldSet) -> Value {
 }
 
 fn encode_nodes(set: &FieldSet, with_self: bool) -> Map<String, Value> {
-    let mut map = Map::new();
-    if with_self {
-        map.insert(".".to_owned(), Value::Object(Map::new()));
-    }
-    for node in set.nodes() {
+    let own = with_self.then(|| (".".to_owned(), Value::Object(Map::new())));
+    let nodes = set.nodes().iter().map(|node| {
         let below = encode_nodes(&node.below, node.member && !node.below.is_empty());
-        map.insert(encode_element(&node.element), Value::Object(below));
-    }
-    map
+        (encode_element(&node.element), Value::Object(below))
+    });
+    own.into_iter().chain(nodes).collect()
 }
 
 /// An element as a key: `f:spec`, `k:{"name":"c"}`.
 pub fn encode_element(element: &PathElement) -> String {
     match element {
-        PathElement::Field(name) => format!("f:{name}"),
+        PathElement::Field(name) => ["f:", name].concat(),
         PathElement::Key(fields) => {
             let mut text = String::from("k:{");
             for (index, (name, value)) in fields.iter().enumerate() {
                 if index > 0 {
                     text.push(',');
                 }
-                text.push_str(&Value::from(name.as_ref()).to_string());
+                push_text(&mut text, name, Value::to_string);
                 text.push(':');
-                text.push_str(&go::json(value));
+                push_json(&mut text, value);
             }
             text.push('}');
             text
         }
-        PathElement::Value(value) => format!("v:{}", go::json(value)),
+        PathElement::Value(value) => {
+            let mut text = String::from("v:");
+            push_json(&mut text, value);
+            text
+        }
         PathElement::Index(index) => format!("i:{index}"),
+    }
+}
+
+/// Nearly all names are plain text, which needs no escaping.
+fn push_text(out: &mut String, text: &str, escaped: fn(&Value) -> String) {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&');
+    if text.bytes().all(plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&escaped(&Value::from(text)));
+    }
+}
+
+fn push_json(out: &mut String, value: &Value) {
+    match value {
+        Value::String(text) => push_text(out, text, go::json),
+        value => out.push_str(&go::json(value)),
     }
 }
 

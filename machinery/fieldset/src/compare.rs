@@ -34,14 +34,24 @@ impl Comparison {
     }
 
     fn push(&mut self, element: PathElement, own: Own, below: Self) {
+        let mut left = Some(element);
         let sets = [
             (&mut self.removed, own == Own::Removed, below.removed),
             (&mut self.modified, own == Own::Modified, below.modified),
             (&mut self.added, own == Own::Added, below.added),
         ];
+        let mut needed = sets
+            .iter()
+            .filter(|(_, member, below)| *member || !below.is_empty())
+            .count();
         for (set, member, below) in sets {
             if member || !below.is_empty() {
-                set.push(element.clone(), member, below);
+                needed -= 1;
+                // Mostly only one set gets it, and then it need not be copied.
+                let element = if needed == 0 { left.take() } else { left.clone() };
+                if let Some(element) = element {
+                    set.push(element, member, below);
+                }
             }
         }
     }
@@ -66,11 +76,11 @@ fn compare_at(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) -> (Ow
     let own = match (old, new) {
         (None, None) => Own::Nothing,
         (None, Some(value)) => {
-            descend(shape, shape.form(Some(value)), old, new, &mut below);
+            below.added = everything(shape, value);
             Own::Added
         }
         (Some(value), None) => {
-            descend(shape, shape.form(Some(value)), old, new, &mut below);
+            below.removed = everything(shape, value);
             Own::Removed
         }
         (Some(before), Some(after)) => {
@@ -87,6 +97,37 @@ fn compare_at(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) -> (Ow
         }
     };
     (own, below)
+}
+
+/// All fields below a value that is in one of the objects only.
+fn everything(shape: Shape<'_>, value: &Value) -> FieldSet {
+    match (shape.form(Some(value)), value) {
+        (Form::Object, Value::Object(map)) if !shape.atomic_object() => {
+            let mut set = FieldSet::with_capacity(map.len());
+            for (name, value) in map {
+                set.push(
+                    PathElement::field(name),
+                    true,
+                    everything(shape.field(name), value),
+                );
+            }
+            set
+        }
+        (Form::List, Value::Array(items)) if !matches!(shape.elements(), Elements::Atomic) => {
+            let mut set = FieldSet::with_capacity(items.len());
+            for group in group(shape, items) {
+                let single = group.others.is_empty();
+                let below = if single {
+                    everything(shape.item(), group.first)
+                } else {
+                    FieldSet::new()
+                };
+                set.push(group.element, true, below);
+            }
+            set
+        }
+        _ => FieldSet::new(),
+    }
 }
 
 /// Compares the parts of a value that is handled as `form`. Returns whether it has none: it is a leaf.
@@ -142,6 +183,12 @@ fn objects(
 }
 
 fn lists(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>, out: &mut Comparison) {
+    // Most lists have not changed, and elements need no names to see that.
+    if let (Some(old), Some(new)) = (old, new)
+        && same(old, new)
+    {
+        return;
+    }
     let mut old = groups(shape, old).into_iter().peekable();
     let mut new = groups(shape, new).into_iter().peekable();
     loop {
@@ -164,34 +211,48 @@ fn groups<'v>(shape: Shape<'_>, list: Option<&'v Value>) -> Vec<Group<'v>> {
 
 /// Compares the elements of one name. Where there are several, they are one value.
 fn elements(shape: Shape<'_>, old: Option<Group<'_>>, new: Option<Group<'_>>, out: &mut Comparison) {
-    let Some(element) = old.as_ref().or(new.as_ref()).map(|group| group.element.clone()) else {
+    let item = shape.item();
+    let several = |group: Option<&Group<'_>>| group.is_some_and(|group| !group.others.is_empty());
+    let one_before = old.as_ref().map(|group| group.first);
+    let one_after = new.as_ref().map(|group| group.first);
+    let mut changes = Vec::with_capacity(1);
+    match (several(old.as_ref()), several(new.as_ref())) {
+        (false, false) => changes.push(compare_at(item, one_before, one_after)),
+        (true, true) => {
+            let items = |group: &Group<'_>| -> Vec<Value> {
+                [group.first]
+                    .iter()
+                    .chain(&group.others)
+                    .map(|item| (*item).clone())
+                    .collect()
+            };
+            let before = old.as_ref().map(items).unwrap_or_default();
+            let after = new.as_ref().map(items).unwrap_or_default();
+            if !same(&Value::Array(before), &Value::Array(after)) {
+                changes.push((Own::Modified, Comparison::default()));
+            }
+        }
+        // One that was there several times and now is once is both removed and added.
+        (true, false) => {
+            if one_after.is_some() {
+                changes.push(compare_at(item, None, one_after));
+            }
+            changes.push((Own::Removed, Comparison::default()));
+        }
+        (false, true) => {
+            if one_before.is_some() {
+                changes.push(compare_at(item, one_before, None));
+            }
+            changes.push((Own::Added, Comparison::default()));
+        }
+    }
+    let Some(element) = old.or(new).map(|group| group.element) else {
         return;
     };
-    let old = old.map_or_else(Vec::new, |group| group.items);
-    let new = new.map_or_else(Vec::new, |group| group.items);
-    let item = shape.item();
-    let (own, below) = match (old.as_slice(), new.as_slice()) {
-        ([] | [_], [] | [_]) => compare_at(item, old.first().copied(), new.first().copied()),
-        ([_, _, ..], [_, _, ..]) => {
-            let equal = old.len() == new.len() && old.iter().zip(&new).all(|(a, b)| same(a, b));
-            let own = if equal { Own::Nothing } else { Own::Modified };
-            (own, Comparison::default())
+    if let Some((own, below)) = changes.pop() {
+        for (own, below) in changes {
+            out.push(element.clone(), own, below);
         }
-        ([_, _, ..], _) => {
-            // One that was there several times and now is once is both removed and added.
-            if let Some(only) = new.first() {
-                let (own, below) = compare_at(item, None, Some(only));
-                out.push(element.clone(), own, below);
-            }
-            (Own::Removed, Comparison::default())
-        }
-        (_, [_, _, ..]) => {
-            if let Some(only) = old.first() {
-                let (own, below) = compare_at(item, Some(only), None);
-                out.push(element.clone(), own, below);
-            }
-            (Own::Added, Comparison::default())
-        }
-    };
-    out.push(element, own, below);
+        out.push(element, own, below);
+    }
 }

@@ -36,9 +36,10 @@ fn fields_of(shape: Shape<'_>, value: &Value) -> (bool, FieldSet) {
             let mut set = FieldSet::with_capacity(items.len());
             for group in group(shape, items) {
                 // An element that is there twice is owned as such, whatever is in it.
-                let below = match group.items.as_slice() {
-                    [only] => fields_of(shape.item(), only).1,
-                    _ => FieldSet::new(),
+                let below = if group.others.is_empty() {
+                    fields_of(shape.item(), group.first).1
+                } else {
+                    FieldSet::new()
                 };
                 set.push(group.element, true, below);
             }
@@ -51,24 +52,26 @@ fn fields_of(shape: Shape<'_>, value: &Value) -> (bool, FieldSet) {
 /// The elements of a list that go by one name.
 pub(crate) struct Group<'v> {
     pub(crate) element: PathElement,
-    pub(crate) items: Vec<&'v Value>,
+    pub(crate) first: &'v Value,
+    /// Seldom any.
+    pub(crate) others: Vec<&'v Value>,
 }
 
 /// The elements of a list by name, sorted. What has no name is left out.
 pub(crate) fn group<'v>(shape: Shape<'_>, items: &'v [Value]) -> Vec<Group<'v>> {
-    let mut groups: Vec<Group<'v>> = items
-        .iter()
-        .filter_map(|item| {
-            let element = element_of(shape, item).ok()?;
-            let items = vec![item];
-            Some(Group { element, items })
+    let mut groups: Vec<Group<'v>> = Vec::with_capacity(items.len());
+    groups.extend(items.iter().filter_map(|first| {
+        Some(Group {
+            element: element_of(shape, first).ok()?,
+            first,
+            others: Vec::new(),
         })
-        .collect();
+    }));
     groups.sort_by(|a, b| a.element.cmp(&b.element));
     groups.dedup_by(|later, first| {
         let same = later.element == first.element;
         if same {
-            first.items.append(&mut later.items);
+            first.others.push(later.first);
         }
         same
     });
@@ -77,47 +80,50 @@ pub(crate) fn group<'v>(shape: Shape<'_>, items: &'v [Value]) -> Vec<Group<'v>> 
 
 /// The name of an element of a set or keyed list.
 pub(crate) fn element_of(list: Shape<'_>, item: &Value) -> Result<PathElement, String> {
-    let keys = match list.elements() {
-        Elements::Keyed(keys) => keys,
-        Elements::Set => {
-            return match item {
-                Value::Object(_) => {
-                    Err("associative list without keys has an element that's a map type".to_owned())
-                }
-                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
-                Value::Null => {
-                    Err("associative list without keys has an element that's an explicit null".to_owned())
-                }
-                scalar => Ok(PathElement::Value(scalar.clone())),
-            };
+    has_name(list, item)?;
+    Ok(match list.elements() {
+        Elements::Keyed(keys) => {
+            let mut fields: Vec<(Box<str>, Value)> = keys
+                .iter()
+                .filter_map(|key| Some((key.clone(), key_value(list, item, key)?.clone())))
+                .collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            PathElement::Key(fields.into())
         }
-        Elements::Atomic => return Err("invalid indexing of non-associative list".to_owned()),
-    };
-    let map = match item {
-        Value::Object(map) => map,
-        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
-    };
-    let mut fields: Vec<(Box<str>, Value)> = Vec::with_capacity(keys.len());
-    for key in keys {
-        // A key that is not written has its default; without one, it is not part of the name.
-        let value = map.get(&**key).or_else(|| {
-            let field = list.item().declared(key)?;
-            field.default_value()
-        });
-        if let Some(value) = value {
-            fields.push((key.clone(), value.clone()));
+        Elements::Set | Elements::Atomic => PathElement::Value(item.clone()),
+    })
+}
+
+/// The value of a key field. One that is not written has its default; without one, it is not part of the name.
+fn key_value<'v>(list: Shape<'v>, item: &'v Value, key: &str) -> Option<&'v Value> {
+    item.get(key)
+        .or_else(|| list.item().declared(key)?.default_value())
+}
+
+/// Whether an element can be named, and otherwise why not.
+pub(crate) fn has_name(list: Shape<'_>, item: &Value) -> Result<(), String> {
+    let problem = match (list.elements(), item) {
+        (Elements::Keyed(keys), Value::Object(_)) => {
+            if keys.iter().any(|key| key_value(list, item, key).is_some()) {
+                return Ok(());
+            }
+            let names: Vec<String> = keys.iter().map(|key| crate::go::quote(key)).collect();
+            return Err(format!(
+                "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
+                names.join(" ")
+            ));
         }
-    }
-    if fields.is_empty() {
-        let names: Vec<String> = keys.iter().map(|key| crate::go::quote(key)).collect();
-        return Err(format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
-            names.join(" ")
-        ));
-    }
-    fields.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(PathElement::Key(fields.into()))
+        (Elements::Keyed(_), Value::Null) => "associative list with keys may not have a null element",
+        (Elements::Keyed(_), _) => "associative list with keys may not have non-map elements",
+        (Elements::Set, Value::Object(_)) => "associative list without keys has an element that's a map type",
+        (Elements::Set, Value::Array(_)) => "not supported: associative list with lists as elements",
+        (Elements::Set, Value::Null) => {
+            "associative list without keys has an element that's an explicit null"
+        }
+        (Elements::Set, _) => return Ok(()),
+        (Elements::Atomic, _) => "invalid indexing of non-associative list",
+    };
+    Err(problem.to_owned())
 }
 
 /// The value without the fields of `set`. Containers that lose everything become null.

@@ -40,13 +40,18 @@ pub fn merge(shape: Shape<'_>, live: &Value, applied: &Value) -> Value {
 }
 
 fn objects(shape: Shape<'_>, old: Option<&Map<String, Value>>, new: Option<&Map<String, Value>>) -> Value {
-    let mut merged = old.cloned().unwrap_or_default();
-    for (name, value) in new.into_iter().flatten() {
-        let value = match merged.get(name) {
-            Some(live) => merge(shape.field(name), live, value),
-            None => value.clone(),
+    let mut merged = Map::new();
+    for (name, live) in old.into_iter().flatten() {
+        let value = match new.and_then(|new| new.get(name)) {
+            Some(applied) => merge(shape.field(name), live, applied),
+            None => live.clone(),
         };
         merged.insert(name.clone(), value);
+    }
+    for (name, applied) in new.into_iter().flatten() {
+        if !merged.contains_key(name) {
+            merged.insert(name.clone(), applied.clone());
+        }
     }
     Value::Object(merged)
 }

@@ -4,39 +4,41 @@ use crate::path::PathElement;
 use crate::set::FieldSet;
 use crate::shape::{Elements, Form, Shape};
 
-/// The set as it is under the present shape, `None` if that changes nothing.
+/// The set as it is under the present shape, `None` if that changes nothing, which is nearly always.
 pub(crate) fn reconcile(shape: Shape<'_>, set: &FieldSet) -> Option<FieldSet> {
-    let mut changed = false;
-    let out = below(shape, set, &mut changed);
-    changed.then_some(out)
+    is_stale(shape, set).then(|| renewed(shape, set))
 }
 
-fn below(shape: Shape<'_>, set: &FieldSet, changed: &mut bool) -> FieldSet {
-    let form = shape.form(None);
-    // About what is deduced, a schema says nothing that could have changed.
-    if form == Form::Scalar || form == Form::Object && shape.unknown_object() {
-        return set.clone();
-    }
+fn is_stale(shape: Shape<'_>, set: &FieldSet) -> bool {
+    set.nodes().iter().any(|node| {
+        !node.below.is_empty()
+            && part(shape, &node.element).is_some_and(|part| atomic(part) || is_stale(part, &node.below))
+    })
+}
+
+fn renewed(shape: Shape<'_>, set: &FieldSet) -> FieldSet {
     let mut out = FieldSet::with_capacity(set.nodes().len());
     for node in set.nodes() {
-        let part = match &node.element {
-            PathElement::Field(name) if form == Form::Object => {
-                shape.declared(name).or_else(|| shape.undeclared())
-            }
-            _ if form == Form::Object => shape.undeclared(),
-            _ => Some(shape.item()),
-        };
-        let (member, inner) = match part {
-            Some(part) if !node.below.is_empty() && atomic(part) => {
-                *changed = true;
-                (true, FieldSet::new())
-            }
-            Some(part) => (node.member, below(part, &node.below, changed)),
+        let (member, below) = match part(shape, &node.element) {
+            Some(part) if !node.below.is_empty() && atomic(part) => (true, FieldSet::new()),
+            Some(part) => (node.member, renewed(part, &node.below)),
             None => (node.member, node.below.clone()),
         };
-        out.push(node.element.clone(), member, inner);
+        out.push(node.element.clone(), member, below);
     }
     out
+}
+
+/// The shape of a part, if the schema says something about it. About what is deduced, it says nothing that could have
+/// changed.
+fn part<'s>(shape: Shape<'s>, element: &PathElement) -> Option<Shape<'s>> {
+    match (shape.form(None), element) {
+        (Form::Scalar, _) => None,
+        (Form::Object, _) if shape.unknown_object() => None,
+        (Form::Object, PathElement::Field(name)) => shape.declared(name).or_else(|| shape.undeclared()),
+        (Form::Object, _) => shape.undeclared(),
+        (Form::List, _) => Some(shape.item()),
+    }
 }
 
 fn atomic(shape: Shape<'_>) -> bool {

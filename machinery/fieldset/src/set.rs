@@ -107,58 +107,76 @@ impl FieldSet {
     }
 
     /// What is in either set.
-    pub fn union(&self, other: &Self) -> Self {
+    pub fn union(self, other: Self) -> Self {
+        if self.is_empty() {
+            return other;
+        }
+        if other.is_empty() {
+            return self;
+        }
         let mut out = Self::with_capacity(self.nodes.len() + other.nodes.len());
-        self.join(other, |left, right| match (left, right) {
-            (Some(left), Some(right)) => out.push(
-                left.element.clone(),
-                left.member || right.member,
-                left.below.union(&right.below),
-            ),
-            (Some(node), None) | (None, Some(node)) => out.nodes.push(node.clone()),
-            (None, None) => {}
-        });
+        let mut right = other.nodes.into_iter().peekable();
+        for mut node in self.nodes {
+            while let Some(other) = right.next_if(|other| other.element < node.element) {
+                out.nodes.push(other);
+            }
+            if let Some(other) = right.next_if(|other| other.element == node.element) {
+                node.member |= other.member;
+                node.below = node.below.union(other.below);
+            }
+            out.nodes.push(node);
+        }
+        out.nodes.extend(right);
         out
     }
 
     /// What is in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         let mut out = Self::new();
-        self.join(other, |left, right| {
-            if let (Some(left), Some(right)) = (left, right) {
-                out.push(
-                    left.element.clone(),
-                    left.member && right.member,
-                    left.below.intersection(&right.below),
-                );
+        let mut right = other.nodes.iter().peekable();
+        for node in &self.nodes {
+            while right.next_if(|other| other.element < node.element).is_some() {}
+            if let Some(other) = right.next_if(|other| other.element == node.element) {
+                let below = node.below.intersection(&other.below);
+                let member = node.member && other.member;
+                if member || !below.is_empty() {
+                    out.push(node.element.clone(), member, below);
+                }
             }
-        });
+        }
         out
     }
 
     /// What is in this set and not in the other. Fields below one that is taken away stay.
-    pub fn difference(&self, other: &Self) -> Self {
+    pub fn difference(self, other: &Self) -> Self {
         self.subtract(other, false)
     }
 
     /// The same, but everything below a field that is taken away goes with it.
-    pub fn recursive_difference(&self, other: &Self) -> Self {
+    pub fn recursive_difference(self, other: &Self) -> Self {
         self.subtract(other, true)
     }
 
-    fn subtract(&self, other: &Self, recursive: bool) -> Self {
-        let mut out = Self::with_capacity(self.nodes.len());
-        self.join(other, |left, right| match (left, right) {
-            (Some(_), Some(right)) if recursive && right.member => {}
-            (Some(left), Some(right)) => out.push(
-                left.element.clone(),
-                left.member && !right.member,
-                left.below.subtract(&right.below, recursive),
-            ),
-            (Some(left), None) => out.nodes.push(left.clone()),
-            (None, _) => {}
+    fn subtract(mut self, other: &Self, recursive: bool) -> Self {
+        if other.is_empty() {
+            return self;
+        }
+        let mut right = other.nodes.iter().peekable();
+        self.nodes.retain_mut(|node| {
+            while right.next_if(|other| other.element < node.element).is_some() {}
+            let Some(other) = right.next_if(|other| other.element == node.element) else {
+                return true;
+            };
+            if other.member {
+                node.member = false;
+                if recursive {
+                    return false;
+                }
+            }
+            node.below = std::mem::take(&mut node.below).subtract(&other.below, recursive);
+            node.member || !node.below.is_empty()
         });
-        out
+        self
     }
 
     /// The fields that have none of the set below them.
@@ -234,20 +252,6 @@ impl FieldSet {
                 Err(index) => self.nodes.insert(index, node),
             },
             _ => self.nodes.push(node),
-        }
-    }
-
-    /// Walks two sets side by side.
-    fn join<'a>(&'a self, other: &'a Self, mut visit: impl FnMut(Option<&'a Node>, Option<&'a Node>)) {
-        let (mut left, mut right) = (self.nodes.iter().peekable(), other.nodes.iter().peekable());
-        loop {
-            let order = match (left.peek(), right.peek()) {
-                (Some(a), Some(b)) => a.element.cmp(&b.element),
-                (Some(_), None) => std::cmp::Ordering::Less,
-                (None, Some(_)) => std::cmp::Ordering::Greater,
-                (None, None) => return,
-            };
-            visit(left.next_if(|_| order.is_le()), right.next_if(|_| order.is_ge()));
         }
     }
 }

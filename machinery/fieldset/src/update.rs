@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use machinery_value::{Map, Value};
 
@@ -116,13 +117,13 @@ pub(crate) fn track(
     let Ok(comparison) = transfer(write, shape, live, new, managed, None) else {
         return false;
     };
-    let changed = strip(&comparison.modified.union(&comparison.added));
+    let changed = strip(comparison.modified.union(comparison.added));
     if changed.is_empty() {
         return true;
     }
     let identity = Identity::new(manager, Operation::Update, write.api_version, write.subresource);
-    let owned = match managed.entries.get(&identity) {
-        Some(previous) => changed.union(&previous.fields),
+    let owned = match managed.entries.remove(&identity) {
+        Some(previous) => changed.union(previous.fields),
         None => changed,
     };
     managed.entries.insert(
@@ -188,7 +189,8 @@ pub(crate) fn transfer(
             continue;
         }
         if let Some(changes) = changes(owned) {
-            let fields = owned.fields.intersection(&changes.modified.union(&changes.added));
+            let modified = owned.fields.intersection(&changes.modified);
+            let fields = modified.union(owned.fields.intersection(&changes.added));
             if !fields.is_empty() {
                 taken.insert(identity.clone(), fields);
             }
@@ -210,11 +212,11 @@ pub(crate) fn transfer(
     managed.entries.retain(|identity, owned| {
         if !is_applier(identity) {
             if let Some(fields) = taken.get(identity) {
-                owned.fields = owned.fields.difference(fields);
+                owned.fields = std::mem::take(&mut owned.fields).difference(fields);
             }
             match changes(owned) {
                 Some(changes) if !changes.removed.is_empty() => {
-                    owned.fields = owned.fields.difference(&changes.removed);
+                    owned.fields = std::mem::take(&mut owned.fields).difference(&changes.removed);
                 }
                 Some(_) => {}
                 None => return false,
@@ -226,22 +228,24 @@ pub(crate) fn transfer(
 }
 
 /// The set without what nobody owns: the identity of an object, and what the server writes.
-pub(crate) fn strip(set: &FieldSet) -> FieldSet {
-    let nobody: &[&[&str]] = &[
-        &["apiVersion"],
-        &["kind"],
-        &["metadata"],
-        &["metadata", "name"],
-        &["metadata", "namespace"],
-        &["metadata", "creationTimestamp"],
-        &["metadata", "selfLink"],
-        &["metadata", "uid"],
-        &["metadata", "clusterName"],
-        &["metadata", "generation"],
-        &["metadata", "managedFields"],
-        &["metadata", "resourceVersion"],
-    ];
-    set.difference(&FieldSet::of_fields(nobody))
+pub(crate) fn strip(set: FieldSet) -> FieldSet {
+    static NOBODY: OnceLock<FieldSet> = OnceLock::new();
+    set.difference(NOBODY.get_or_init(|| {
+        FieldSet::of_fields(&[
+            &["apiVersion"],
+            &["kind"],
+            &["metadata"],
+            &["metadata", "name"],
+            &["metadata", "namespace"],
+            &["metadata", "creationTimestamp"],
+            &["metadata", "selfLink"],
+            &["metadata", "uid"],
+            &["metadata", "clusterName"],
+            &["metadata", "generation"],
+            &["metadata", "managedFields"],
+            &["metadata", "resourceVersion"],
+        ])
+    }))
 }
 
 /// Lets the oldest updaters of each version become one, until there are few enough.
@@ -280,7 +284,7 @@ fn cap(managed: &mut ManagedFields) {
         }
         managed.entries.remove(&identity);
         if let Some(old) = managed.entries.get_mut(&bucket) {
-            old.fields = owned.fields.union(&old.fields);
+            old.fields = owned.fields.union(std::mem::take(&mut old.fields));
             old.time = owned.time;
         } else {
             managed.entries.insert(bucket, owned);

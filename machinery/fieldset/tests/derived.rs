@@ -1,5 +1,7 @@
 //! Vectors made by the field manager that kube-apiserver uses; `derive/run` writes them.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use machinery_fieldset::{
     ApplyError, FieldSet, Reset, Shape, Time, Write, apply, check, codec, compare, extract, merge, update,
 };

@@ -3,6 +3,8 @@
 //! `tests/golden/record` writes the answers; what is compared is who owns what, when, what an apply makes of an object,
 //! and the text of every refusal.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 #[path = "golden/replay.rs"]
 mod replay;
 

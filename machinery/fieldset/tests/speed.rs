@@ -1,5 +1,7 @@
 //! What ownership costs: `cargo test --release -p machinery-fieldset --test speed -- --ignored --nocapture`.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::time::{Duration, Instant};
 
 use machinery_fieldset::{Reset, Shape, Time, Write, apply, update};
@@ -9,7 +11,7 @@ use serde_json::json;
 
 fn deployment() -> Value {
     let container = |name: &str| {
-        let env: Vec<Value> = (0..8)
+        let env: Vec<Value> = (0..14)
             .map(|i| json!({"name": format!("VARIABLE_{i}"), "value": format!("value-{i}")}))
             .collect();
         json!({"name": name, "image": "registry.example/team/app:1.2.3", "env": env,
@@ -22,7 +24,7 @@ fn deployment() -> Value {
         "metadata": {"name": "d", "namespace": "ns", "labels": {"app": "a"}},
         "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "a"}}, "template": {
             "metadata": {"labels": {"app": "a"}},
-            "spec": {"containers": [container("one"), container("two")],
+            "spec": {"containers": [container("one"), container("two"), container("three")],
                 "volumes": [{"name": "data", "emptyDir": {}}, {"name": "config", "configMap": {"name": "c"}}]}}}});
     object = machinery_wire::decode(
         machinery_wire::lookup("apps", "v1", "Deployment").unwrap(),
@@ -73,9 +75,16 @@ fn a_create_costs_less_than_a_hundred_microseconds() {
     let clone = best(|| drop(created.clone()));
     let create = best(|| update(&write, &empty, &mut object.clone()));
     let change = best(|| update(&write, &created, &mut changed.clone()));
-    let applied = best(|| drop(apply(&write, &created, &changed_without_owners(&changed), true)));
+    let wanted = changed_without_owners(&changed);
+    let first = best(|| drop(apply(&write, &created, &wanted, true)));
+    let owned = apply(&write, &created, &wanted, true).unwrap().object;
+    let again = best(|| drop(apply(&write, &owned, &wanted, true)));
+    let mut less = wanted.clone();
+    less["spec"]["template"]["spec"]["volumes"] = json!([]);
+    let fewer = best(|| drop(apply(&write, &owned, &less, true)));
     println!(
-        "{} bytes, {} with owners: create {create:?}, update {change:?}, apply {applied:?} (clone {clone:?})",
+        "{} bytes, {} with owners: create {create:?}, update {change:?}, first apply {first:?}, the same \
+         again {again:?}, less {fewer:?} (clone {clone:?})",
         encode::encoded_len(&object),
         encode::encoded_len(&created),
     );
