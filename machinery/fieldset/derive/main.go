@@ -1,10 +1,10 @@
 // Command derive makes test vectors for field ownership: random objects and sequences of writes, and what the field
 // manager that kube-apiserver uses makes of them.
 //
-//	derive -openapi FILE -script FILE -walks FILE -writes FILE
+//	derive -openapi FILE -script FILE -walks FILE -writes FILE [-seed N]
 //
 // The schemas are those of built-in kinds (-openapi) and of the custom resource that a recorded script defines (-script).
-// Everything random comes from a fixed seed, so that the same versions give the same files.
+// Everything random comes from a seed, so that the same versions give the same files.
 package main
 
 import (
@@ -62,10 +62,11 @@ func main() {
 	script := flag.String("script", "", "recorded script with the definition of a custom resource")
 	walks := flag.String("walks", "", "where the vectors of walks go")
 	writes := flag.String("writes", "", "where the vectors of writes go")
+	seed := flag.Int64("seed", 1, "what is random comes from this")
 	flag.Parse()
 
 	w := load(*openapi, *script)
-	random := rand.New(rand.NewSource(1))
+	random := rand.New(rand.NewSource(*seed))
 	var walkVectors, writeVectors []any
 	for _, k := range kinds {
 		for i := 0; i < k.walks; i++ {
