@@ -110,6 +110,8 @@ pub(crate) fn object(
         duplicates,
     } = decoded;
     check_type(resource, &mut value)?;
+    // An empty list of owners says that they are to be forgotten; decoding would make nothing of it.
+    let reset = value["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
     let unknown = match &resource.source {
         Source::BuiltIn { .. } => {
             let normalized = normalize(&resource.group, &resource.version, &resource.kind, value)?;
@@ -128,6 +130,9 @@ pub(crate) fn object(
             machinery_kinds::defaults::apply(&resource.group, &resource.version, &resource.kind, &mut value);
         }
         Source::Custom(custom) => custom.schema.apply_defaults(&mut value),
+    }
+    if reset {
+        meta::meta_mut(&mut value).insert("managedFields".into(), json!([]));
     }
     meta::strip_type(&mut value);
     Ok((value, warnings))
