@@ -45,7 +45,7 @@ pub enum BenchError {
         /// What.
         source: Box<BenchError>,
     },
-    /// Somebody pressed Ctrl-C.
+    /// Somebody pressed Ctrl-C or ended the process.
     #[error("interrupted")]
     Interrupted,
 }

@@ -26,7 +26,7 @@ pub fn run(arguments: ApiArguments) -> Result<(), BenchError> {
         tokio::select! {
             measured = measure(&arguments, &mut report) => measured,
             // What was started is stopped as the measurement is dropped.
-            _ = tokio::signal::ctrl_c() => Err(BenchError::Interrupted),
+            () = stop_signal() => Err(BenchError::Interrupted),
         }
     });
     // What was found out before a failure is worth seeing.
@@ -101,6 +101,20 @@ async fn compare(servers: &Servers, arguments: &ApiArguments, report: &mut Repor
             .push("NOT COMPARED with a real kube-apiserver".into());
     }
     Ok(())
+}
+
+/// Resolves at the first Ctrl-C or SIGTERM: the real server runs on unless somebody stops it.
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
 }
 
 /// What was typed, without the place of the program.
