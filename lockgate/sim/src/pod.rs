@@ -1,6 +1,6 @@
 //! Pods: what the kubelet does with one that has a node.
 //!
-//! Each container goes its own way (see [`container`]); the Pod's phase and conditions follow from theirs.
+//! Each container goes its own way (see `container`); the Pod's phase and conditions follow from theirs.
 
 mod container;
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! What ownership costs: `cargo run --release -p machinery-fieldset --example speed`.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement may end where it likes, and prints")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a measurement may end where it likes, and prints"
+)]
 
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@
 //! - [`shape`]: what a schema says about ownership: which maps and lists have parts that are owned apart.
 //! - [`check`], [`extract`], [`compare`], [`merge`]: walks over values by their shape.
 //! - [`managed`]: the list at `metadata.managedFields`.
-//! - [`update`], [`apply`], [`scale`]: what the server calls, once for each write.
+//! - [`mod@update`], [`mod@apply`], [`scale`]: what the server calls, once for each write.
 //!
 //! What always holds: nothing here reads a clock or does I/O; sets are sorted, so equal input gives equal output;
 //! walks are as deep as the value, which [`machinery_value::decode`] bounds, and no input makes them panic.

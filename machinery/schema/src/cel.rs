@@ -1,7 +1,7 @@
 //! CEL: the rules of custom resources (`x-kubernetes-validations`), and a front for admission policies.
 //!
 //! This module is the only one that sees the CEL engine. Expressions are parsed once and rewritten a little
-//! ([`rewrite`]): constructs that the engine lacks are expressed by those it has, and every loop counts against a
+//! (`rewrite`): constructs that the engine lacks are expressed by those it has, and every loop counts against a
 //! budget, so that no expression runs for long. The engine never gets to see an expression on which it would give
 //! up, and should it still do so, the evaluation fails and nothing else.
 

@@ -1,8 +1,8 @@
 //! Checks the schema of a CRD when it is admitted.
 //!
-//! Three things are asked of a schema: that it is structural ([`shape`]: every value has a type outside of
-//! `anyOf` and its like, metadata is left alone), that its defaults are values of it ([`defaults`]), and that it
-//! says nothing the server does not support ([`openapi`], [`rules`]). The errors are the server's.
+//! Three things are asked of a schema: that it is structural (`shape`: every value has a type outside of
+//! `anyOf` and its like, metadata is left alone), that its defaults are values of it (`defaults`), and that it
+//! says nothing the server does not support (`openapi`, `rules`). The errors are the server's.
 
 mod defaults;
 mod openapi;

@@ -111,7 +111,9 @@ pub(crate) fn object(
     } = decoded;
     check_type(resource, &mut value)?;
     // An empty list of owners says that they are to be forgotten; decoding would make nothing of it.
-    let reset = value["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
+    let reset = value["metadata"]["managedFields"]
+        .as_array()
+        .is_some_and(Vec::is_empty);
     let unknown = match &resource.source {
         Source::BuiltIn { .. } => {
             let normalized = normalize(&resource.group, &resource.version, &resource.kind, value)?;
