@@ -20,6 +20,7 @@ pub(crate) use check::{check_message_expression, check_rule};
 pub use program::CelProgram;
 pub use rules::check_rules;
 pub(crate) use rules::{check_rules_at, field_path};
+pub use values::RESERVED;
 
 /// Why a rule that fails makes a field wrong, as clients see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

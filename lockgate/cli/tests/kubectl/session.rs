@@ -75,7 +75,7 @@ impl Session {
         Ok(Self { steps, rest: prose })
     }
 
-    /// Why this session says nothing about a server.
+    /// Why the transcript says nothing about a server.
     pub(crate) fn says_nothing_of(&self, on: On) -> Option<&str> {
         let mark = match on {
             On::Embedded => "# real only: ",

@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use crate::schema::{Additional, JsonType, SchemaRef};
 
-const RESERVED: [&str; 21] = [
+/// Words that cannot be names in an expression.
+pub const RESERVED: [&str; 21] = [
     "as",
     "break",
     "const",

@@ -18,31 +18,6 @@ const MAX_CONDITIONS: usize = 64;
 const MAX_ANNOTATIONS: usize = 20;
 const MAX_ANNOTATION_EXPRESSION: usize = 5 * 1024;
 
-/// Words that cannot be names.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
-
 /// The functions of the variable `authorizer` and of what they return.
 const AUTHORIZER: [&str; 14] = [
     "allowed",
@@ -293,5 +268,7 @@ fn places(source: &Source<'_>, holds: impl Fn(usize) -> bool) -> Vec<usize> {
 
 fn is_identifier(name: &str) -> bool {
     let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    name.chars().all(letters) && !name.starts_with(|c: char| c.is_ascii_digit()) && !RESERVED.contains(&name)
+    name.chars().all(letters)
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && !machinery_schema::cel::RESERVED.contains(&name)
 }
