@@ -1,0 +1,24 @@
+//! The decisions of the pipeline. No I/O, no clock, no randomness: state and time come in, a decision with its reasons
+//! comes out, so that the same code acts, previews, explains and is tested in microseconds.
+//!
+//! ```text
+//! template ─▶ claim ─▶ place ─▶ render ─▶ gate ─▶ dispatch ─▶ member cluster
+//!                                                                 │
+//!              template.status ◀─ binding.status ◀─ Work.status ◀─ observe
+//! ```
+//!
+//! One module for each station, and what they share: [`object`] reads untyped objects, [`selector`] matches selectors.
+
+pub mod claim;
+pub mod cluster;
+pub mod dispatch;
+pub mod gate;
+pub mod gates;
+pub mod object;
+pub mod observe;
+pub mod place;
+pub mod render;
+pub mod selector;
+
+pub use gates::Gates;
+pub use object::TemplateId;

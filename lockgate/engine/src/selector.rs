@@ -1,0 +1,1 @@
+//! Selectors: which templates a policy is about, which clusters a placement names.
