@@ -3,5 +3,7 @@
 //! which server it talks to.
 
 pub mod clock;
+pub mod connect;
 
 pub use clock::Clock;
+pub use connect::{ConnectError, Connector, SecretConnector};
