@@ -5,13 +5,19 @@
 pub mod cache;
 pub mod clock;
 pub mod discovery;
+pub mod election;
+pub mod events;
 pub mod link;
+pub mod metrics;
 pub mod resource;
 pub mod watch;
 
 pub use cache::{Cache, Cached, Change, Key};
 pub use clock::Clock;
 pub use discovery::{Discovery, discover};
+pub use election::{Election, ElectionOptions, Guard};
+pub use events::{EventTarget, Events};
 pub use link::{DeleteOptions, Deleted, Link, LinkError};
+pub use metrics::Metrics;
 pub use resource::Resource;
 pub use watch::{Following, follow};
