@@ -3,5 +3,6 @@
 //! which server it talks to.
 
 pub mod clock;
+mod queue;
 
 pub use clock::Clock;
