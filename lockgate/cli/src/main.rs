@@ -1,7 +1,11 @@
 //! The `lockgate` binary: parses, calls, prints.
 
+mod connect;
+mod crds;
 mod exit;
 mod gates;
+mod print;
+mod status;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +32,10 @@ struct Arguments {
 enum Command {
     /// Start a hub and member clusters on this machine
     Up(up::UpArguments),
+    /// Show where everything is, what is not well, and why
+    Status(status::StatusArguments),
+    /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
+    Crds,
     /// Measure
     #[command(subcommand)]
     Bench(Bench),
@@ -51,6 +59,8 @@ fn main() -> std::process::ExitCode {
     }
     let result = match arguments.command {
         Command::Up(up) => up::run(up),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Crds => crds::run(),
         Command::Bench(Bench::Api(arguments)) => match lockgate_bench::run(arguments) {
             Ok(()) => Ok(std::process::ExitCode::SUCCESS),
             Err(error) => Err(Failure::Other(error.to_string())),

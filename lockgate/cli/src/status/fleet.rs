@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy};
+use lockgate_engine::claim::propagation_differs;
 
 use crate::status::claim::policy_name;
 use crate::status::judge::{self, Whole};
@@ -155,7 +156,7 @@ fn policy_line(policy: &PropagationPolicy, templates: &[(TemplateLine, &Binding)
     let counted = |count: Option<i64>| count.and_then(|count| usize::try_from(count).ok());
     // The policy's own count includes templates that are claimed and have no binding yet.
     let claimed = counted(status.and_then(|status| status.claimed)).unwrap_or(own.len()).max(own.len());
-    let differing = || own.iter().filter(|(_, binding)| !judge::pending(policy, binding).is_empty()).count();
+    let differing = || own.iter().filter(|(_, binding)| propagation_differs(policy, binding)).count();
     let pending = counted(status.and_then(|status| status.pending)).unwrap_or_else(differing);
     let worst = own.iter().map(|(line, _)| line.state).min();
     let state = match worst {

@@ -1,12 +1,15 @@
 //! The report about one template.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use lockgate_api::{Binding, names};
-use lockgate_engine::TemplateId;
+use lockgate_api::{Binding, Cluster, names};
+use lockgate_engine::claim::{Claim, propagation_differs};
+use lockgate_engine::place::{self, PlaceInput};
+use lockgate_engine::{Gates, TemplateId};
 use serde_json::Value;
 
-use crate::status::claim::{Claim, policy_name};
+use crate::status::claim::{claim_name, policy_name};
 use crate::status::judge;
 use crate::status::objects::{Known, Objects, WorkView, ready};
 use crate::status::report::{ConditionLine, PlaceLine, PolicyRef, Rejected, State, TemplateReport};
@@ -18,8 +21,8 @@ pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Object
     let clusters = places(id, binding, objects);
     let worst = clusters.iter().map(|line| line.state).min();
     let claim = object
-        .and_then(Claim::of_template)
-        .or_else(|| binding.and_then(|binding| Claim::of_metadata(&binding.metadata)));
+        .and_then(Claim::on_template)
+        .or_else(|| binding.and_then(|binding| Claim::on_binding(&binding.metadata)));
     let mut notes = Vec::new();
     let state = match (binding, worst) {
         (Some(binding), worst) => {
@@ -64,7 +67,7 @@ fn is_of(binding: &Binding, id: &TemplateId) -> bool {
 fn policy_ref(claim: &Claim, objects: &Objects) -> PolicyRef {
     let policy = objects.policy(&claim.id);
     PolicyRef {
-        name: policy.map_or_else(|| claim.policy.clone(), policy_name),
+        name: policy.map_or_else(|| claim_name(claim), policy_name),
         generation: policy.map(|policy| policy.metadata.generation),
         lazy: policy.is_some_and(|policy| policy.spec.is_lazy()),
     }
@@ -88,13 +91,14 @@ fn conditions(binding: &Binding) -> Vec<ConditionLine> {
 fn difference(claim: Option<&Claim>, binding: &Binding, objects: &Objects) -> Option<String> {
     let claim = claim?;
     let Some(policy) = objects.policy(&claim.id) else {
-        return Some(format!("{} is not there any more", claim.policy));
+        return Some(format!("{} is not there any more", claim_name(claim)));
     };
-    let fields = judge::pending(policy, binding);
-    if fields.is_empty() {
+    if !propagation_differs(policy, binding) {
         return None;
     }
-    let (fields, name) = (fields.join(", "), policy_name(policy));
+    let fields = judge::pending(policy, binding);
+    let fields = if fields.is_empty() { "version".to_owned() } else { fields.join(", ") };
+    let name = policy_name(policy);
     Some(if policy.spec.is_lazy() {
         format!("pending: {name} is Lazy, so its newer {fields} waits until the template changes")
     } else {
@@ -171,8 +175,21 @@ fn place_line(
 
 /// Why each cluster was not taken, as far as the objects tell.
 fn rejected(binding: &Binding, objects: &Objects) -> Vec<Rejected> {
-    let _ = (binding, objects);
-    Vec::new()
+    let mut clusters: Vec<Arc<Cluster>> = objects.clusters.iter().cloned().map(Arc::new).collect();
+    clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    let placed = place::preview(&PlaceInput {
+        spec: &binding.spec,
+        applied_placement: None,
+        observed_affinity: &binding.status.scheduler_observed_affinity_name,
+        last_scheduled: None,
+        clusters: &clusters,
+        gates: Gates::default(),
+    });
+    let line = |rejection: place::Rejection| Rejected {
+        cluster: rejection.cluster,
+        reason: rejection.message,
+    };
+    placed.rejected.into_iter().map(line).collect()
 }
 
 /// The next useful command.

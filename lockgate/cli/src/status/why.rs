@@ -1,12 +1,15 @@
 //! Why a template is not propagated, as far as the hub's objects tell.
 
+use std::sync::Arc;
+
 use lockgate_api::policy::ResourceSelector;
-use lockgate_api::{PropagationPolicy, keys, names};
+use lockgate_api::{PropagationPolicy, keys};
+use lockgate_engine::claim::{Claim, SkipReason, skip_template};
+use lockgate_engine::selector::{PolicyIndex, compile_labels};
 use lockgate_engine::{TemplateId, object};
-use machinery_value::labels::LabelSelector;
 use serde_json::Value;
 
-use crate::status::claim::{Claim, policy_name};
+use crate::status::claim::{claim_name, policy_name};
 use crate::status::objects::Objects;
 
 /// Policies that are explained one by one.
@@ -19,28 +22,26 @@ pub(crate) fn without_binding(
     claim: Option<&Claim>,
     objects: &Objects,
 ) -> Vec<String> {
-    let namespace = id.kind == "Namespace" && id.group().is_empty();
-    if let Some(reason) = skipped(id, object, namespace) {
-        return vec![reason];
-    }
     let Some(template) = object else {
         return Vec::new();
     };
+    let namespace = id.kind == "Namespace" && id.group().is_empty();
+    if let Some(reason) = skipped(id, template, namespace) {
+        return vec![reason];
+    }
     if let Some(claim) = claim {
         return vec![claimed(claim, objects)];
     }
     if namespace {
         return vec!["namespaces are sent to every cluster without a policy".into()];
     }
-    let mut matching: Vec<&PropagationPolicy> = objects
-        .policies
-        .iter()
-        .filter(|policy| lockgate_engine::selector::policy_match(policy, template).is_some())
-        .collect();
-    matching.sort_by_key(|policy| policy_name(policy));
-    match matching.as_slice() {
-        [] => no_match(template, objects),
-        [policy, ..] => vec![format!(
+    let mut policies = PolicyIndex::default();
+    for policy in &objects.policies {
+        policies.insert(Arc::new(policy.clone()));
+    }
+    match policies.best(template) {
+        None => no_match(template, objects),
+        Some(policy) => vec![format!(
             "{} matches it and has not claimed it yet{}",
             policy_name(policy),
             missing_overrides(policy)
@@ -50,7 +51,7 @@ pub(crate) fn without_binding(
 
 fn claimed(claim: &Claim, objects: &Objects) -> String {
     match objects.policy(&claim.id) {
-        None => format!("{} claims it and is not there any more", claim.policy),
+        None => format!("{} claims it and is not there any more", claim_name(claim)),
         Some(policy) if policy.spec.is_lazy() => format!(
             "pending: {} is Lazy and came after the template, so nothing is sent until the template changes",
             policy_name(policy)
@@ -70,45 +71,33 @@ fn missing_overrides(policy: &PropagationPolicy) -> String {
     format!(": it waits for the overrides {}", policy.spec.dependent_overrides.join(", "))
 }
 
-/// Why an object is never a template, whatever the policies say.
-fn skipped(id: &TemplateId, object: Option<&Value>, namespace: bool) -> Option<String> {
-    const GROUPS: &[&str] = &[
-        "apps.karmada.io",
-        "autoscaling.karmada.io",
-        "cluster.karmada.io",
-        "config.karmada.io",
-        "networking.karmada.io",
-        "policy.karmada.io",
-        "remedy.karmada.io",
-        "work.karmada.io",
-        "events.k8s.io",
-        "coordination.k8s.io",
-    ];
-    let group = id.group();
-    if GROUPS.contains(&group) || (group.is_empty() && id.kind == "Event") {
-        return Some(format!("objects of the kind {} are never propagated", id.kind));
+/// Why an object is not propagated, whatever the policies say.
+fn skipped(id: &TemplateId, template: &Value, namespace: bool) -> Option<String> {
+    match skip_template(template) {
+        Some(SkipReason::ClaimedBy) => {
+            let owner = object::label(template, keys::CLAIMED_BY).unwrap_or_default();
+            return Some(format!("the label {}={owner} leaves it to somebody else", keys::CLAIMED_BY));
+        }
+        Some(reason) => return Some(reason.message().to_owned()),
+        None => {}
     }
-    let home = if namespace { &id.name } else { &id.namespace };
-    if names::is_reserved(home) {
-        return Some(format!("the namespace {home} belongs to the control plane"));
-    }
-    if home.starts_with("kube-") {
-        return Some(format!("the namespace {home} is skipped, as all of kube-*"));
-    }
-    let template = object?;
     if object::deleting(template) {
         return Some("it is being deleted".into());
     }
-    if let Some(owner) = object::label(template, keys::CLAIMED_BY).filter(|owner| !owner.is_empty()) {
-        return Some(format!("the label {}={owner} leaves it to somebody else", keys::CLAIMED_BY));
+    if !namespace {
+        return None;
     }
-    if namespace && id.name == "default" {
+    if id.name == "default" {
         return Some("the namespace default is in every cluster already".into());
     }
-    if namespace && object::label(template, keys::SKIP_AUTO_PROPAGATION) == Some("true") {
-        return Some(format!("the label {}=true keeps it here", keys::SKIP_AUTO_PROPAGATION));
+    if lockgate_api::names::is_reserved(&id.name) {
+        return Some("it belongs to the control plane".into());
     }
-    None
+    if id.name.starts_with("kube-") {
+        return Some("namespaces named kube-* are never propagated".into());
+    }
+    let skip = object::label(template, keys::SKIP_AUTO_PROPAGATION) == Some("true");
+    skip.then(|| format!("the label {}=true keeps it here", keys::SKIP_AUTO_PROPAGATION))
 }
 
 /// No policy matches: what those that speak of the kind ask for.
@@ -158,10 +147,11 @@ fn mismatch(policy: &PropagationPolicy, selector: &ResourceSelector, template: &
     if !selector.name.is_empty() && selector.name != object::meta_text(template, "name") {
         return format!("it selects the name {}", selector.name);
     }
-    let labels = selector.label_selector.as_ref().and_then(|selector| serde_json::to_value(selector).ok());
-    match LabelSelector::from_object(labels.as_ref()) {
-        Err(error) => format!("its label selector is not valid: {error}"),
-        Ok(wanted) if !wanted.matches_labels(object::labels(template)) => "its label selector does not fit".into(),
-        Ok(_) => "its selector does not fit".into(),
+    match selector.label_selector.as_ref().map(compile_labels) {
+        Some(Err(error)) => format!("its label selector is not valid: {error}"),
+        Some(Ok(wanted)) if !wanted.matches_labels(object::labels(template)) => {
+            format!("it selects the labels {wanted}")
+        }
+        _ => "its selector does not fit".into(),
     }
 }
