@@ -144,7 +144,7 @@ fn activation(
     if asked {
         return Act::Activate(Because::Asked);
     }
-    let refresh = matches!(change, Change::NotByUser);
+    let refresh = matches!(change, Change::ByDefaults | Change::ByClaim);
     let waits = if policy.spec.is_lazy() {
         Some(HoldReason::Lazy)
     } else if input.gates.static_policy {
@@ -160,7 +160,8 @@ fn activation(
         return match waits {
             Some(HoldReason::Lazy) if record.is_some() || input.newer_than_policy != Some(true) => Act::Hold {
                 why: HoldReason::Lazy,
-                refresh: refresh || record.is_none(),
+                // A record on the template is written with the template, so that a mere generation never settles.
+                refresh: record.is_none() || change == Change::ByDefaults,
             },
             _ => Act::Activate(Because::First),
         };

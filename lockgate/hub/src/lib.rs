@@ -2,7 +2,17 @@
 //! engine and I/O. It reaches the hub and the members through a `kube::Client` and nothing else, so that it does not know
 //! which server it talks to.
 
+pub mod cache;
 pub mod clock;
+pub mod discovery;
+pub mod link;
 mod queue;
+pub mod resource;
+pub mod watch;
 
+pub use cache::{Cache, Cached, Change, Key};
 pub use clock::Clock;
+pub use discovery::{Discovery, discover};
+pub use link::{DeleteOptions, Deleted, Link, LinkError};
+pub use resource::Resource;
+pub use watch::{Following, follow};

@@ -43,8 +43,10 @@ pub enum Change {
     Unknown,
     /// Nothing.
     None,
-    /// Something that the user did not do: a default was added, or our own claim moved the generation.
-    NotByUser,
+    /// The content moved at the same generation: a default was added.
+    ByDefaults,
+    /// The generation moved and nothing else: our own claim does that to a Deployment.
+    ByClaim,
     /// The user changed it.
     ByUser,
 }
@@ -81,6 +83,14 @@ impl Record {
         self
     }
 
+    /// The same, as it is written to the template itself together with the claim: that write moves a Deployment's generation.
+    pub fn on_template(mut self, template: &Value) -> Self {
+        if object::text(template, "apiVersion") == "apps/v1" && object::text(template, "kind") == "Deployment" {
+            self.generation += 1;
+        }
+        self
+    }
+
     /// As it is written to the annotation.
     pub fn encode(&self) -> String {
         // A struct of strings and numbers always encodes.
@@ -98,7 +108,8 @@ impl Record {
         match (content_moved, generation_moved, generation) {
             (false, false, _) => Change::None,
             (true, _, 0) | (true, true, _) => Change::ByUser,
-            (true, false, _) | (false, true, _) => Change::NotByUser,
+            (true, false, _) => Change::ByDefaults,
+            (false, true, _) => Change::ByClaim,
         }
     }
 }
