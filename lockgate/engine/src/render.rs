@@ -30,6 +30,7 @@ use crate::object::{self, TemplateId};
 pub use digest::{content_hash, inputs_digest, inputs_digest_with, namespace_digest};
 pub use overrides::{OverrideError, SelectedRule, matching_policies, relevant_overrides, rules_for_cluster};
 pub use prune::prune;
+pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};
 pub use workload::{Workload, workload};
 
 use stamp::Stamp;

@@ -12,9 +12,9 @@ use lockgate_api::keys;
 use machinery_value::hash::{ValueHash, canonical_hash};
 use serde_json::{Map, Value, json};
 
+use super::RenderInput;
 use super::overrides::{SelectedRule, relevant_overrides};
 use super::stamp::{policy_resolution, template_resolution};
-use super::RenderInput;
 
 /// Names what is counted, and how.
 const FORMAT: &str = "1";
@@ -83,7 +83,11 @@ pub fn inputs_digest(input: &RenderInput<'_>) -> String {
 
 /// As [`inputs_digest`], with the template's [`content_hash`] at hand.
 pub fn inputs_digest_with(content: &ValueHash, input: &RenderInput<'_>) -> String {
-    of_rules(content, input, &relevant_overrides(input.template, input.cluster, input.overrides))
+    of_rules(
+        content,
+        input,
+        &relevant_overrides(input.template, input.cluster, input.overrides),
+    )
 }
 
 /// As [`inputs_digest`], for a namespace that goes everywhere.
@@ -92,7 +96,10 @@ pub fn namespace_digest(
     cluster: &lockgate_api::Cluster,
     overrides: &[std::sync::Arc<lockgate_api::OverridePolicy>],
 ) -> String {
-    of_namespace(&content_hash(namespace), &relevant_overrides(namespace, cluster, overrides))
+    of_namespace(
+        &content_hash(namespace),
+        &relevant_overrides(namespace, cluster, overrides),
+    )
 }
 
 /// The digest when the rules are known.

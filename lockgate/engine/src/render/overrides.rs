@@ -81,12 +81,21 @@ pub fn relevant_overrides<'a>(
 }
 
 /// The policies that are about a template, in the order in which they are applied. The same for all clusters.
-pub fn matching_policies<'a>(template: &Value, overrides: &'a [Arc<OverridePolicy>]) -> Vec<&'a Arc<OverridePolicy>> {
+pub fn matching_policies<'a>(
+    template: &Value,
+    overrides: &'a [Arc<OverridePolicy>],
+) -> Vec<&'a Arc<OverridePolicy>> {
     let mut found: Vec<_> = overrides
         .iter()
         .filter_map(|policy| Some((closeness(policy, template)?, policy)))
         .collect();
-    found.sort_by_key(|(closeness, policy)| (!policy.metadata.namespace.is_empty(), *closeness, &policy.metadata.name));
+    found.sort_by_key(|(closeness, policy)| {
+        (
+            !policy.metadata.namespace.is_empty(),
+            *closeness,
+            &policy.metadata.name,
+        )
+    });
     found.into_iter().map(|(_, policy)| policy).collect()
 }
 
@@ -103,7 +112,10 @@ fn closeness(policy: &OverridePolicy, template: &Value) -> Option<u8> {
 }
 
 /// The rules of these policies that are for a cluster. Rules that change nothing are left out.
-pub fn rules_for_cluster<'a>(policies: &[&'a Arc<OverridePolicy>], cluster: &Cluster) -> Vec<SelectedRule<'a>> {
+pub fn rules_for_cluster<'a>(
+    policies: &[&'a Arc<OverridePolicy>],
+    cluster: &Cluster,
+) -> Vec<SelectedRule<'a>> {
     let mut found = Vec::new();
     for &policy in policies {
         let spec = &policy.spec;
@@ -202,9 +214,13 @@ fn apply_rule(manifest: &mut Value, overriders: &Overriders, scene: &mut Scene<'
 
 /// Applies JSON patches to the manifest, as one.
 fn plaintext(manifest: &mut Value, overriders: &[PlaintextOverrider]) -> Result<(), Misfit> {
-    let operations = overriders
-        .iter()
-        .map(|overrider| (overrider.path.as_str(), overrider.operator.as_str(), overrider.value.as_ref()));
+    let operations = overriders.iter().map(|overrider| {
+        (
+            overrider.path.as_str(),
+            overrider.operator.as_str(),
+            overrider.value.as_ref(),
+        )
+    });
     patch(manifest, operations)
 }
 
@@ -230,9 +246,8 @@ fn patch<'a>(
     if steps.is_empty() {
         return Ok(());
     }
-    json_patch::apply(document, &Value::Array(steps)).map_err(|error| {
-        Misfit::new(paths.join(", "), error.to_string())
-    })
+    json_patch::apply(document, &Value::Array(steps))
+        .map_err(|error| Misfit::new(paths.join(", "), error.to_string()))
 }
 
 fn unknown_operator(operator: &str) -> String {

@@ -62,7 +62,9 @@ pub fn prune(manifest: &mut Value) {
 
 /// A member that removed a finished Job would get it again, so the time to live stays with the template.
 fn prune_job(fields: &mut Map<String, Value>) {
-    let Some(spec) = map_at(fields, &["spec"]) else { return };
+    let Some(spec) = map_at(fields, &["spec"]) else {
+        return;
+    };
     spec.remove("ttlSecondsAfterFinished");
     if spec.get("manualSelector").and_then(Value::as_bool) == Some(true) {
         return;
@@ -89,7 +91,9 @@ fn prune_service_account(fields: &mut Map<String, Value>) {
 
 /// Addresses are the member's to give; a service that is to have none says so.
 fn prune_service(fields: &mut Map<String, Value>) {
-    let Some(spec) = map_at(fields, &["spec"]) else { return };
+    let Some(spec) = map_at(fields, &["spec"]) else {
+        return;
+    };
     if spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default() != "None" {
         spec.remove("clusterIP");
         spec.remove("clusterIPs");
@@ -103,7 +107,10 @@ fn remove_annotations(fields: &mut Map<String, Value>, keys: &[&str]) {
 }
 
 /// The map at a path below `fields`, if there is one.
-pub(crate) fn map_at<'a>(fields: &'a mut Map<String, Value>, path: &[&str]) -> Option<&'a mut Map<String, Value>> {
+pub(crate) fn map_at<'a>(
+    fields: &'a mut Map<String, Value>,
+    path: &[&str],
+) -> Option<&'a mut Map<String, Value>> {
     path.iter()
         .try_fold(fields, |map, key| map.get_mut(*key)?.as_object_mut())
 }

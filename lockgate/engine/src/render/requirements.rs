@@ -51,7 +51,12 @@ fn resource_request(pod_spec: &Value) -> Option<Value> {
         total.raise_to(&requests(container));
     }
     if let Some(overhead) = pod_spec["overhead"].as_object() {
-        total.add(&overhead.iter().map(|(name, amount)| (name.as_str(), amount)).collect());
+        total.add(
+            &overhead
+                .iter()
+                .map(|(name, amount)| (name.as_str(), amount))
+                .collect(),
+        );
     }
     total.into_list()
 }
@@ -147,7 +152,10 @@ mod tests {
     fn what_is_asked_for_is_summed() {
         let table = [
             (json!({"containers": [{"name": "a", "resources": {}}]}), None),
-            (json!({"containers": [{"resources": {"requests": {"cpu": "0"}}}]}), None),
+            (
+                json!({"containers": [{"resources": {"requests": {"cpu": "0"}}}]}),
+                None,
+            ),
             (
                 json!({"containers": [
                     {"resources": {"requests": {"cpu": "250m", "memory": "64Mi"}}},

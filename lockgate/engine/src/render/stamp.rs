@@ -73,7 +73,11 @@ impl<'a> Stamp<'a> {
         let own = map(metadata, "annotations").ok_or_else(|| not_a_map("/metadata/annotations"))?;
         own.retain(|key, _| !key.starts_with(OWN_NOTES));
         extend(own, &annotations);
-        set(own, keys::WORK_NAMESPACE, &names::execution_namespace(self.cluster));
+        set(
+            own,
+            keys::WORK_NAMESPACE,
+            &names::execution_namespace(self.cluster),
+        );
         set(own, keys::WORK_NAME, work_name);
         set(own, keys::TEMPLATE_UID, object::meta_text(template, "uid"));
         match object::generation(template) {

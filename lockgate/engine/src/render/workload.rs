@@ -76,7 +76,8 @@ mod tests {
     #[test]
     fn kinds_count_their_replicas() {
         let of = |api: &str, kind: &str, spec: Value| {
-            workload(&json!({"apiVersion": api, "kind": kind, "spec": spec})).map(|workload| workload.replicas)
+            workload(&json!({"apiVersion": api, "kind": kind, "spec": spec}))
+                .map(|workload| workload.replicas)
         };
         assert_eq!(of("apps/v1", "Deployment", json!({"replicas": 6})), Some(6));
         assert_eq!(of("apps/v1", "Deployment", json!({"replicas": 0})), Some(0));

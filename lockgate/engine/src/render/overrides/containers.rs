@@ -24,7 +24,11 @@ pub(super) fn containers(manifest: &mut Value) -> Option<(&'static str, &mut Vec
 }
 
 /// Changes the `command` or `args` of the containers with a name. There need be none.
-pub(super) fn apply(manifest: &mut Value, field: &str, overrider: &CommandArgsOverrider) -> Result<(), Misfit> {
+pub(super) fn apply(
+    manifest: &mut Value,
+    field: &str,
+    overrider: &CommandArgsOverrider,
+) -> Result<(), Misfit> {
     let Some((path, containers)) = containers(manifest) else {
         return Ok(());
     };
@@ -46,7 +50,10 @@ pub(super) fn apply(manifest: &mut Value, field: &str, overrider: &CommandArgsOv
         match overrider.operator.as_str() {
             "add" => list.extend(overrider.value.iter().cloned().map(Value::String)),
             "remove" => {
-                let goes = |item: &Value| item.as_str().is_some_and(|item| overrider.value.iter().any(|v| v == item));
+                let goes = |item: &Value| {
+                    item.as_str()
+                        .is_some_and(|item| overrider.value.iter().any(|v| v == item))
+                };
                 list.retain(|item| !goes(item));
             }
             other => return Err(Misfit::new(place(), unknown_operator(other))),

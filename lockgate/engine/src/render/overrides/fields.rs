@@ -36,8 +36,13 @@ pub(super) fn apply(manifest: &mut Value, overrider: &FieldOverrider) -> Result<
 }
 
 fn change(document: &mut Value, path: &str, patches: &[FieldPatch]) -> Result<(), Misfit> {
-    let operations = patches
-        .iter()
-        .map(|patch| (patch.sub_path.as_str(), patch.operator.as_str(), patch.value.as_ref()));
-    patch(document, operations).map_err(|inner| Misfit::new(format!("{path} at {}", inner.path), inner.message))
+    let operations = patches.iter().map(|patch| {
+        (
+            patch.sub_path.as_str(),
+            patch.operator.as_str(),
+            patch.value.as_ref(),
+        )
+    });
+    patch(document, operations)
+        .map_err(|inner| Misfit::new(format!("{path} at {}", inner.path), inner.message))
 }

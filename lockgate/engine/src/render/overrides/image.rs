@@ -8,7 +8,11 @@ use serde_json::Value;
 use super::{Misfit, Scene, containers, unknown_operator};
 
 /// Changes the image at the path that the overrider names, else those of all containers.
-pub(super) fn apply(manifest: &mut Value, overrider: &ImageOverrider, scene: &mut Scene<'_>) -> Result<(), Misfit> {
+pub(super) fn apply(
+    manifest: &mut Value,
+    overrider: &ImageOverrider,
+    scene: &mut Scene<'_>,
+) -> Result<(), Misfit> {
     if let Some(predicate) = &overrider.predicate {
         let place = || predicate.path.clone();
         let Some(image) = manifest.pointer_mut(&predicate.path) else {
@@ -173,7 +177,13 @@ mod tests {
         let table = [
             ("nginx", "Registry", "replace", "reg.io", "reg.io/nginx"),
             ("reg.io:5000/a/b:v1", "Registry", "remove", "", "a/b:v1"),
-            ("library/nginx:1", "Registry", "add", "x.io", "x.io/library/nginx:1"),
+            (
+                "library/nginx:1",
+                "Registry",
+                "add",
+                "x.io",
+                "x.io/library/nginx:1",
+            ),
             ("k8s.gcr/pause:3", "Registry", "add", ".io", "k8s.gcr.io/pause:3"),
             ("localhost/pause:3", "Registry", "replace", "r.io", "r.io/pause:3"),
             ("reg.io/a:v1", "Repository", "replace", "b/c", "reg.io/b/c:v1"),
@@ -218,7 +228,11 @@ mod tests {
     #[test]
     fn what_is_no_tag_changes_nothing_and_is_said() {
         for value in ["bad tag", ":", "sha256:12", "-x", &"x".repeat(129)] {
-            assert_eq!(changed("a:v1", "Tag", "replace", value), ("a:v1".to_owned(), 1), "{value}");
+            assert_eq!(
+                changed("a:v1", "Tag", "replace", value),
+                ("a:v1".to_owned(), 1),
+                "{value}"
+            );
         }
     }
 }
