@@ -46,7 +46,8 @@ impl HubArguments {
 /// Reads the configuration of a server. Clients made from it do not retry by themselves.
 pub(crate) async fn load(file: Option<&Path>, context: Option<&str>) -> Result<Config, Failure> {
     let mut config = if file.is_none() && context.is_none() && in_pod() {
-        Config::incluster().map_err(|e| Failure::Other(format!("failed to use the pod's service account: {e}")))?
+        Config::incluster()
+            .map_err(|e| Failure::Other(format!("failed to use the pod's service account: {e}")))?
     } else {
         let kubeconfig = read(file)?;
         check_context(&kubeconfig, file, context)?;
@@ -144,9 +145,17 @@ impl Connection {
     pub(crate) fn new(config: Config) -> Result<Self, Failure> {
         let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = config.default_namespace.clone();
-        let client = Client::try_from(config)
-            .map_err(|e| Failure::Other(format!("failed to set up a connection to {url}: {}", innermost(&e))))?;
-        Ok(Self { client, url, namespace })
+        let client = Client::try_from(config).map_err(|e| {
+            Failure::Other(format!(
+                "failed to set up a connection to {url}: {}",
+                innermost(&e)
+            ))
+        })?;
+        Ok(Self {
+            client,
+            url,
+            namespace,
+        })
     }
 
     /// One object; none if it, or its kind, is not there.
@@ -188,7 +197,9 @@ impl Connection {
         let path = path.split('?').next().unwrap_or(path);
         Failure::Other(match error {
             kube::Error::Api(status) => format!("{} refused {path}: {}", self.url, status.message),
-            kube::Error::SerdeError(error) => format!("{} answered {path} with something else: {error}", self.url),
+            kube::Error::SerdeError(error) => {
+                format!("{} answered {path} with something else: {error}", self.url)
+            }
             error => format!(
                 "failed to reach {}: {}; is it running, and is this the right kubeconfig?",
                 self.url,
@@ -233,24 +244,48 @@ mod tests {
         let config = loaded(TWO, None).await.unwrap();
         assert_eq!(config.default_namespace, "shop");
         assert!(!config.default_retry);
-        assert_eq!(loaded(TWO, Some("member1")).await.unwrap().default_namespace, "default");
+        assert_eq!(
+            loaded(TWO, Some("member1")).await.unwrap().default_namespace,
+            "default"
+        );
     }
 
     #[tokio::test]
     async fn what_is_not_there_is_named() {
         let error = loaded(TWO, Some("nowhere")).await.unwrap_err();
-        assert!(error.contains("no context \"nowhere\"; there are hub, member1"), "{error}");
-        let error = loaded(&TWO.replace("current-context: hub\n", ""), None).await.unwrap_err();
-        assert!(error.contains("no current context: name one with --context (hub, member1)"), "{error}");
-        let error = load(Some(Path::new("/nowhere/config")), None).await.unwrap_err().to_string();
-        assert!(error.contains("failed to read /nowhere/config: No such file"), "{error}");
+        assert!(
+            error.contains("no context \"nowhere\"; there are hub, member1"),
+            "{error}"
+        );
+        let error = loaded(&TWO.replace("current-context: hub\n", ""), None)
+            .await
+            .unwrap_err();
+        assert!(
+            error.contains("no current context: name one with --context (hub, member1)"),
+            "{error}"
+        );
+        let error = load(Some(Path::new("/nowhere/config")), None)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("failed to read /nowhere/config: No such file"),
+            "{error}"
+        );
     }
 
     #[tokio::test]
     async fn a_server_that_is_not_there() {
         let connection = Connection::new(loaded(TWO, None).await.unwrap()).unwrap();
-        let error = connection.get::<serde_json::Value>("/version").await.unwrap_err().to_string();
-        assert!(error.starts_with("failed to reach https://127.0.0.1:1: "), "{error}");
+        let error = connection
+            .get::<serde_json::Value>("/version")
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("failed to reach https://127.0.0.1:1: "),
+            "{error}"
+        );
         assert!(error.contains("is it running"), "{error}");
     }
 }

@@ -7,11 +7,13 @@ use crate::print;
 
 /// Prints every definition, in the order in which they are applied.
 pub(crate) fn run() -> Result<ExitCode, Failure> {
-    print::out("");
+    print::out(&lockgate_api::definitions::to_yaml_stream());
     Ok(ExitCode::SUCCESS)
 }
 
 /// What a hub without the definitions is told.
 pub(crate) fn missing(url: &str) -> String {
-    format!("{url} does not know Lockgate's kinds: install them with `lockgate crds | kubectl apply --server-side -f -`")
+    format!(
+        "{url} does not know Lockgate's kinds: install them with `lockgate crds | kubectl apply --server-side -f -`"
+    )
 }

@@ -39,7 +39,11 @@ pub(crate) fn fleet(namespace: Option<&str>, objects: &Objects) -> FleetReport {
         .map(|policy| policy_line(policy, &templates))
         .collect();
     policies.sort_by(|a, b| (a.state, &a.policy).cmp(&(b.state, &b.policy)));
-    let mut clusters: Vec<ClusterLine> = objects.clusters.iter().map(|c| cluster_line(c, objects)).collect();
+    let mut clusters: Vec<ClusterLine> = objects
+        .clusters
+        .iter()
+        .map(|c| cluster_line(c, objects))
+        .collect();
     clusters.sort_by(|a, b| (a.well(), &a.cluster).cmp(&(b.well(), &b.cluster)));
     let count = templates.len();
     let mut not_well: Vec<TemplateLine> = templates
@@ -54,7 +58,7 @@ pub(crate) fn fleet(namespace: Option<&str>, objects: &Objects) -> FleetReport {
         not_well,
         policies,
         clusters,
-        notes: Vec::new(),
+        notes: objects.silence().into_iter().collect(),
         next,
     }
 }
@@ -85,7 +89,10 @@ pub(crate) fn policy(policy: &PropagationPolicy, objects: &Objects) -> PolicyRep
         if !status.pending_templates.is_empty() {
             notes.push(format!("pending: {}", status.pending_templates.join(", ")));
         }
-        if status.observed_generation.is_some_and(|seen| seen < policy.metadata.generation) {
+        if status
+            .observed_generation
+            .is_some_and(|seen| seen < policy.metadata.generation)
+        {
             notes.push("its newest version has not been looked at yet".into());
         }
     }
@@ -111,7 +118,10 @@ pub(crate) fn policy(policy: &PropagationPolicy, objects: &Objects) -> PolicyRep
 
 /// One cluster, with the Works that are not well there.
 pub(crate) fn cluster(cluster: &Cluster, objects: &Objects) -> ClusterReport {
-    let works = objects.works.iter().filter(|work| work.cluster == cluster.metadata.name);
+    let works = objects
+        .works
+        .iter()
+        .filter(|work| work.cluster == cluster.metadata.name);
     let mut not_well: Vec<TemplateLine> = works
         .map(|work| work_line(work, cluster))
         .filter(|line| line.state != State::Healthy)
@@ -131,7 +141,11 @@ pub(crate) fn cluster(cluster: &Cluster, objects: &Objects) -> ClusterReport {
             .taints
             .iter()
             .map(|taint| {
-                let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
+                let value = if taint.value.is_empty() {
+                    String::new()
+                } else {
+                    format!("={}", taint.value)
+                };
                 format!("{}{value}:{}", taint.key, taint.effect)
             })
             .collect(),
@@ -155,8 +169,14 @@ fn policy_line(policy: &PropagationPolicy, templates: &[(TemplateLine, &Binding)
     let status = policy.status.as_ref();
     let counted = |count: Option<i64>| count.and_then(|count| usize::try_from(count).ok());
     // The policy's own count includes templates that are claimed and have no binding yet.
-    let claimed = counted(status.and_then(|status| status.claimed)).unwrap_or(own.len()).max(own.len());
-    let differing = || own.iter().filter(|(_, binding)| propagation_differs(policy, binding)).count();
+    let claimed = counted(status.and_then(|status| status.claimed))
+        .unwrap_or(own.len())
+        .max(own.len());
+    let differing = || {
+        own.iter()
+            .filter(|(_, binding)| propagation_differs(policy, binding))
+            .count()
+    };
     let pending = counted(status.and_then(|status| status.pending)).unwrap_or_else(differing);
     let worst = own.iter().map(|(line, _)| line.state).min();
     let state = match worst {
@@ -174,9 +194,15 @@ fn policy_line(policy: &PropagationPolicy, templates: &[(TemplateLine, &Binding)
         lazy: policy.spec.is_lazy(),
         suspended: suspends(suspended, ""),
         claimed,
-        applied: own.iter().filter(|(line, _)| line.clusters > 0 && line.applied == line.clusters).count(),
+        applied: own
+            .iter()
+            .filter(|(line, _)| line.clusters > 0 && line.applied == line.clusters)
+            .count(),
         pending,
-        not_well: own.iter().filter(|(line, _)| line.state != State::Healthy).count(),
+        not_well: own
+            .iter()
+            .filter(|(line, _)| line.state != State::Healthy)
+            .count(),
         state,
         ask: if policy.is_cluster_scoped() {
             format!("clusterpropagationpolicy/{}", metadata.name)
@@ -195,7 +221,10 @@ fn template_line(binding: &Binding, whole: Whole) -> TemplateLine {
         .map(|(cluster, _)| cluster.clone())
         .collect();
     // The first cluster speaks for those that are alike.
-    let reason = at.first().and_then(|cluster| whole.places.get(cluster)).map(|(_, reason)| reason.clone());
+    let reason = at
+        .first()
+        .and_then(|cluster| whole.places.get(cluster))
+        .map(|(_, reason)| reason.clone());
     TemplateLine {
         template: named(&resource.kind, &resource.namespace, &resource.name),
         ask: asked(&resource.kind, &resource.namespace, &resource.name),
@@ -209,7 +238,10 @@ fn template_line(binding: &Binding, whole: Whole) -> TemplateLine {
 
 fn work_line(work: &WorkView, cluster: &Cluster) -> TemplateLine {
     let known = Known::from_work(work);
-    let ready = work.status.as_ref().map(|status| crate::status::objects::ready(&work.kind, status));
+    let ready = work
+        .status
+        .as_ref()
+        .map(|status| crate::status::objects::ready(&work.kind, status));
     let (state, reason) = judge::place(Some(cluster), Some(&known), work.replicas.zip(ready));
     TemplateLine {
         template: named(&work.kind, &work.namespace, &work.object),
@@ -257,12 +289,18 @@ fn cluster_line(cluster: &Cluster, objects: &Objects) -> ClusterLine {
         endpoint: cluster.spec.api_endpoint.clone(),
         works: count.works,
         failing: count.failing,
-        reason: if cluster.metadata.deleting() { "it is leaving".into() } else { reason },
+        reason: if cluster.metadata.deleting() {
+            "it is leaving".into()
+        } else {
+            reason
+        },
     }
 }
 
 /// Works by cluster, for tests and for gathering.
-pub(crate) fn count<'a>(works: impl Iterator<Item = &'a WorkView>) -> BTreeMap<String, crate::status::objects::WorkCount> {
+pub(crate) fn count<'a>(
+    works: impl Iterator<Item = &'a WorkView>,
+) -> BTreeMap<String, crate::status::objects::WorkCount> {
     let mut counts: BTreeMap<String, crate::status::objects::WorkCount> = BTreeMap::new();
     for work in works {
         counts.entry(work.cluster.clone()).or_default().add(work);

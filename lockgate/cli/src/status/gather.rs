@@ -1,5 +1,6 @@
 //! Reads the hub's objects for a report. Only reads, and only what the report is about.
 
+use jiff::Timestamp;
 use lockgate_api::{Binding, Cluster, PropagationPolicy, Work, keys, names};
 use lockgate_engine::TemplateId;
 use serde_json::Value;
@@ -22,7 +23,11 @@ pub(crate) enum Question {
     /// The whole hub, or one namespace of it.
     Fleet { namespace: Option<String> },
     /// One object.
-    Object { kind: Kind, namespace: String, name: String },
+    Object {
+        kind: Kind,
+        namespace: String,
+        name: String,
+    },
 }
 
 impl Question {
@@ -38,12 +43,16 @@ impl Question {
                 return Ok(Self::Fleet { namespace });
             }
             [word] => word.split_once('/').ok_or_else(|| {
-                Failure::Usage(format!("say which one: KIND/NAME, as in `lockgate status {word}/web`"))
+                Failure::Usage(format!(
+                    "say which one: KIND/NAME, as in `lockgate status {word}/web`"
+                ))
             })?,
             [kind, name, ..] => (kind.as_str(), name.as_str()),
         };
         if kind.is_empty() || name.is_empty() || name.contains('/') {
-            return Err(Failure::Usage(format!("{kind}/{name} is not of the form KIND/NAME")));
+            return Err(Failure::Usage(format!(
+                "{kind}/{name} is not of the form KIND/NAME"
+            )));
         }
         let served = kinds::served(hub).await?;
         let kind = kinds::resolve(&served, kind).map_err(Failure::Usage)?.clone();
@@ -52,7 +61,11 @@ impl Question {
             false => String::new(),
         };
         let name = name.to_owned();
-        Ok(Self::Object { kind, namespace, name })
+        Ok(Self::Object {
+            kind,
+            namespace,
+            name,
+        })
     }
 
     /// Reads what is needed, and reports.
@@ -66,7 +79,11 @@ impl Question {
                 .await?;
                 Ok(Report::FleetStatus(fleet::fleet(namespace.as_deref(), &objects)))
             }
-            Self::Object { kind, namespace, name } => object(hub, kind, namespace, name).await,
+            Self::Object {
+                kind,
+                namespace,
+                name,
+            } => object(hub, kind, namespace, name).await,
         }
     }
 }
@@ -82,9 +99,14 @@ async fn object(hub: &Connection, kind: &Kind, namespace: &str, name: &str) -> R
         }
         ("cluster.karmada.io", "Cluster") => {
             let works = &mut objects.works;
-            read_works(hub, &names::execution_namespace(name), "", |work| works.push(work)).await?;
+            read_works(hub, &names::execution_namespace(name), "", |work| {
+                works.push(work)
+            })
+            .await?;
             objects.counts = fleet::count(objects.works.iter());
-            let cluster = objects.cluster(name).ok_or_else(|| missing(kind, namespace, name))?;
+            let cluster = objects
+                .cluster(name)
+                .ok_or_else(|| missing(kind, namespace, name))?;
             Ok(Report::ClusterStatus(fleet::cluster(cluster, &objects)))
         }
         _ => {
@@ -145,7 +167,9 @@ async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
         "/apis/coordination.k8s.io/v1/namespaces/{}/leases/lockgate-controller",
         keys::SYSTEM_NAMESPACE
     );
-    objects.lease = hub.get(&lease).await.unwrap_or_default();
+    // A person who may not read leases still gets a report.
+    let lease: Option<Value> = hub.get(&lease).await.unwrap_or_default();
+    objects.lease = lease.map(|lease| (lease, Timestamp::now()));
     Ok(objects)
 }
 

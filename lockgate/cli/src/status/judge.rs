@@ -16,7 +16,10 @@ pub(crate) fn place(
 ) -> (State, String) {
     let trouble = trouble(cluster);
     let Some(known) = known else {
-        return (State::Waiting, trouble.unwrap_or_else(|| "nothing is written for it yet".into()));
+        return (
+            State::Waiting,
+            trouble.unwrap_or_else(|| "nothing is written for it yet".into()),
+        );
     };
     if known.deleting {
         return (State::Leaving, "it is being removed".into());
@@ -62,7 +65,9 @@ fn trouble(cluster: Option<&Cluster>) -> Option<String> {
     };
     match Condition::find(&cluster.status.conditions, "Ready") {
         Some(ready) if ready.is_true() => None,
-        Some(ready) if ready.message.is_empty() => Some(format!("the cluster is not ready ({})", ready.reason)),
+        Some(ready) if ready.message.is_empty() => {
+            Some(format!("the cluster is not ready ({})", ready.reason))
+        }
         Some(ready) => Some(format!("the cluster is not ready: {}", ready.message)),
         None => Some("the cluster has not been reached yet".into()),
     }
@@ -104,10 +109,13 @@ pub(crate) fn binding(binding: &Binding, objects: &Objects) -> Whole {
             None => None,
         };
         applied += usize::from(known.is_some_and(|known| known.applied == Some(true)));
-        let ready = known.and_then(|known| known.status).map(|status| {
-            crate::status::objects::ready(&binding.spec.resource.kind, status)
-        });
-        places.insert(name.clone(), place(objects.cluster(&name), known.as_ref(), wanted.zip(ready)));
+        let ready = known
+            .and_then(|known| known.status)
+            .map(|status| crate::status::objects::ready(&binding.spec.resource.kind, status));
+        places.insert(
+            name.clone(),
+            place(objects.cluster(&name), known.as_ref(), wanted.zip(ready)),
+        );
     }
     let worst = places.values().map(|(state, _)| *state).min();
     let (state, reason) = whole(binding, worst);
@@ -127,7 +135,10 @@ pub(crate) fn whole(binding: &Binding, worst: Option<State>) -> (State, String) 
         candidates.push((State::NotPlaced, scheduled.message.clone()));
     }
     if frozen(binding) {
-        candidates.push((State::Frozen, "no policy claims it; what is there stays as it is".to_owned()));
+        candidates.push((
+            State::Frozen,
+            "no policy claims it; what is there stays as it is".to_owned(),
+        ));
     }
     match worst {
         Some(worst) => candidates.push((worst, String::new())),
@@ -157,7 +168,10 @@ pub(crate) fn targets(binding: &Binding) -> BTreeMap<String, Option<i64>> {
     let mut targets: BTreeMap<String, Option<i64>> =
         required.map(|cluster| (cluster.name.clone(), None)).collect();
     for cluster in &spec.clusters {
-        targets.insert(cluster.name.clone(), (spec.replicas > 0).then_some(cluster.replicas));
+        targets.insert(
+            cluster.name.clone(),
+            (spec.replicas > 0).then_some(cluster.replicas),
+        );
     }
     targets
 }
@@ -165,10 +179,19 @@ pub(crate) fn targets(binding: &Binding) -> BTreeMap<String, Option<i64>> {
 /// The fields in which a policy says something else than what was activated.
 pub(crate) fn pending(policy: &PropagationPolicy, binding: &Binding) -> Vec<&'static str> {
     let (wanted, active) = (&policy.spec, &binding.spec);
-    let or = |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
+    let or = |text: &str, default: &str| {
+        if text.is_empty() {
+            default.to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
     let differs = [
         ("placement", Some(&wanted.placement) != active.placement.as_ref()),
-        ("suspension", suspended(wanted.suspension.as_ref()) != suspended(active.suspension.as_ref())),
+        (
+            "suspension",
+            suspended(wanted.suspension.as_ref()) != suspended(active.suspension.as_ref()),
+        ),
         (
             "conflictResolution",
             or(&wanted.conflict_resolution, "Abort") != or(&active.conflict_resolution, "Abort"),
@@ -199,5 +222,8 @@ fn suspended(suspension: Option<&Suspension>) -> (bool, Vec<&str>) {
         .flat_map(|list| list.cluster_names.iter().map(String::as_str))
         .collect();
     clusters.sort_unstable();
-    (s.dispatching == Some(true) || s.suspend_dispatching == Some(true), clusters)
+    (
+        s.dispatching == Some(true) || s.suspend_dispatching == Some(true),
+        clusters,
+    )
 }

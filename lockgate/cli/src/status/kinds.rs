@@ -49,20 +49,30 @@ impl Kind {
 /// Every kind that the hub serves, the versions of a group in its order.
 pub(crate) async fn served(hub: &Connection) -> Result<Vec<Kind>, Failure> {
     let failed = |error: kube::Error| hub.failure("/apis", &error);
-    let core = hub.client.list_core_api_versions_aggregated().await.map_err(failed)?;
+    let core = hub
+        .client
+        .list_core_api_versions_aggregated()
+        .await
+        .map_err(failed)?;
     let others = hub.client.list_api_groups_aggregated().await.map_err(failed)?;
     Ok([core, others].into_iter().flat_map(kinds).collect())
 }
 
 fn kinds(list: APIGroupDiscoveryList) -> impl Iterator<Item = Kind> {
     list.items.into_iter().flat_map(|item| {
-        let group = item.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
+        let group = item
+            .metadata
+            .and_then(|metadata| metadata.name)
+            .unwrap_or_default();
         item.versions.into_iter().flat_map(move |version| {
             let (group, number) = (group.clone(), version.version.unwrap_or_default());
             version.resources.into_iter().map(move |resource| Kind {
                 group: group.clone(),
                 version: number.clone(),
-                kind: resource.response_kind.map(|kind| kind.kind).unwrap_or_default(),
+                kind: resource
+                    .response_kind
+                    .and_then(|kind| kind.kind)
+                    .unwrap_or_default(),
                 plural: resource.resource.unwrap_or_default(),
                 singular: resource.singular_resource.unwrap_or_default(),
                 short: resource.short_names,
@@ -159,7 +169,14 @@ mod tests {
             kind("apps", "v1", "Deployment", "deployments", &["deploy"], true),
             kind("extensions.example.org", "v1", "Ingress", "ingresses", &[], true),
             kind("networking.k8s.io", "v1", "Ingress", "ingresses", &["ing"], true),
-            kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", &[], false),
+            kind(
+                "rbac.authorization.k8s.io",
+                "v1",
+                "ClusterRole",
+                "clusterroles",
+                &[],
+                false,
+            ),
             kind("example.org", "v2", "Widget", "widgets", &["wd"], true),
             kind("example.org", "v1", "Widget", "widgets", &["wd"], true),
         ]
@@ -173,13 +190,25 @@ mod tests {
             ("deploy", "/apis/apps/v1/namespaces/shop/deployments/x"),
             ("Deployments", "/apis/apps/v1/namespaces/shop/deployments/x"),
             ("deployments.apps", "/apis/apps/v1/namespaces/shop/deployments/x"),
-            ("deployment.v1.apps", "/apis/apps/v1/namespaces/shop/deployments/x"),
+            (
+                "deployment.v1.apps",
+                "/apis/apps/v1/namespaces/shop/deployments/x",
+            ),
             ("cm", "/api/v1/namespaces/shop/configmaps/x"),
             ("clusterrole", "/apis/rbac.authorization.k8s.io/v1/clusterroles/x"),
-            ("ingress", "/apis/extensions.example.org/v1/namespaces/shop/ingresses/x"),
-            ("ingress.networking.k8s.io", "/apis/networking.k8s.io/v1/namespaces/shop/ingresses/x"),
+            (
+                "ingress",
+                "/apis/extensions.example.org/v1/namespaces/shop/ingresses/x",
+            ),
+            (
+                "ingress.networking.k8s.io",
+                "/apis/networking.k8s.io/v1/namespaces/shop/ingresses/x",
+            ),
             ("widget", "/apis/example.org/v2/namespaces/shop/widgets/x"),
-            ("widgets.v1.example.org", "/apis/example.org/v1/namespaces/shop/widgets/x"),
+            (
+                "widgets.v1.example.org",
+                "/apis/example.org/v1/namespaces/shop/widgets/x",
+            ),
         ] {
             assert_eq!(resolve(&kinds, text).unwrap().path("shop", "x"), path, "{text}");
         }
@@ -189,10 +218,19 @@ mod tests {
     fn an_unknown_kind_gets_the_near_ones() {
         let kinds = some();
         for (text, message) in [
-            ("deplyoment", "the hub does not serve \"deplyoment\"; is it deployment?"),
+            (
+                "deplyoment",
+                "the hub does not serve \"deplyoment\"; is it deployment?",
+            ),
             ("widgit", "the hub does not serve \"widgit\"; is it widget?"),
-            ("deployments.batch", "the hub does not serve \"deployments.batch\"; is it deployment?"),
-            ("nonsense", "the hub does not serve \"nonsense\": see `kubectl api-resources`"),
+            (
+                "deployments.batch",
+                "the hub does not serve \"deployments.batch\"; is it deployment?",
+            ),
+            (
+                "nonsense",
+                "the hub does not serve \"nonsense\": see `kubectl api-resources`",
+            ),
         ] {
             assert_eq!(resolve(&kinds, text).unwrap_err(), message);
         }
@@ -200,7 +238,13 @@ mod tests {
 
     #[test]
     fn words_and_their_distance() {
-        for (a, b, far) in [("", "", 0), ("web", "", 3), ("web", "web", 0), ("wbe", "web", 2), ("kitten", "sitting", 3)] {
+        for (a, b, far) in [
+            ("", "", 0),
+            ("web", "", 3),
+            ("web", "web", 0),
+            ("wbe", "web", 2),
+            ("kitten", "sitting", 3),
+        ] {
             assert_eq!(distance(a, b), far, "{a} {b}");
         }
     }

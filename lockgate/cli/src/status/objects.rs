@@ -1,5 +1,6 @@
 //! What a report is made from: the hub's objects, reduced to what is asked of them.
 
+use jiff::{SignedDuration, Timestamp};
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::policy::Suspension;
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, Work, keys, names};
@@ -18,13 +19,33 @@ pub(crate) struct Objects {
     pub(crate) counts: std::collections::BTreeMap<String, WorkCount>,
     /// The members.
     pub(crate) clusters: Vec<Cluster>,
-    /// The controllers' lease, if there is one.
-    pub(crate) lease: Option<Value>,
+    /// The controllers' lease, if there is one, and the time at which all this was read.
+    pub(crate) lease: Option<(Value, Timestamp)>,
 }
 
 impl Objects {
     pub(crate) fn cluster(&self, name: &str) -> Option<&Cluster> {
         self.clusters.iter().find(|cluster| cluster.metadata.name == name)
+    }
+
+    /// What the lease says, if it says that nobody runs the controllers.
+    pub(crate) fn silence(&self) -> Option<String> {
+        let (lease, now) = self.lease.as_ref()?;
+        let spec = &lease["spec"];
+        let holder = spec["holderIdentity"].as_str().unwrap_or_default();
+        if holder.is_empty() {
+            return Some("nobody runs the controllers: their lease is free".into());
+        }
+        let renewed: Timestamp = spec["renewTime"].as_str()?.parse().ok()?;
+        let duration = spec["leaseDurationSeconds"].as_i64().unwrap_or(15);
+        let silent = now.duration_since(renewed);
+        // Clocks differ a little, so that one missed renewal says nothing.
+        (silent > SignedDuration::from_secs(duration.saturating_mul(2))).then(|| {
+            format!(
+                "nobody runs the controllers: {holder} renewed their lease {} s ago, and not since",
+                silent.as_secs()
+            )
+        })
     }
 
     /// The policy with this permanent id.
@@ -74,7 +95,12 @@ impl WorkView {
         let cluster = names::cluster_of(&work.metadata.namespace)?.to_owned();
         let manifest = work.spec.workload.manifests.first().unwrap_or(&Value::Null);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let seen = work.status.manifest_statuses.into_iter().next().unwrap_or_default();
+        let seen = work
+            .status
+            .manifest_statuses
+            .into_iter()
+            .next()
+            .unwrap_or_default();
         Some(Self {
             cluster,
             kind: text(&manifest["kind"]),
@@ -94,7 +120,10 @@ impl WorkView {
 
     /// Why the member did not take it, if it did not.
     pub(crate) fn refused(&self) -> Option<&str> {
-        let applied = self.applied.as_ref().filter(|applied| applied.status == "False")?;
+        let applied = self
+            .applied
+            .as_ref()
+            .filter(|applied| applied.status == "False")?;
         (!self.suspended).then_some(applied.message.as_str())
     }
 
@@ -148,7 +177,9 @@ impl<'a> Known<'a> {
 fn wanted(manifest: &Value) -> Option<i64> {
     let spec = &manifest["spec"];
     match manifest["kind"].as_str()? {
-        "Job" => spec["completions"].as_i64().or_else(|| spec["parallelism"].as_i64()),
+        "Job" => spec["completions"]
+            .as_i64()
+            .or_else(|| spec["parallelism"].as_i64()),
         _ => spec["replicas"].as_i64(),
     }
 }
@@ -169,6 +200,9 @@ pub(crate) fn suspends(suspension: Option<&Suspension>, cluster: &str) -> bool {
         let listed = [&s.dispatching_on_clusters, &s.suspend_dispatching_on_clusters];
         s.dispatching == Some(true)
             || s.suspend_dispatching == Some(true)
-            || listed.into_iter().flatten().any(|c| c.cluster_names.iter().any(|n| n == cluster))
+            || listed
+                .into_iter()
+                .flatten()
+                .any(|c| c.cluster_names.iter().any(|n| n == cluster))
     })
 }

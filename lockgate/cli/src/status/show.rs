@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::print::{Cell, Paint, Table, Tone};
 use crate::status::report::{
-    ClusterLine, ClusterReport, ConditionLine, FleetReport, PlaceLine, PolicyLine, PolicyReport, Report, State,
-    TemplateLine, TemplateReport,
+    ClusterLine, ClusterReport, ConditionLine, FleetReport, PlaceLine, PolicyLine, PolicyReport, Report,
+    State, TemplateLine, TemplateReport,
 };
 
 /// Templates that are listed unless `wide` asks for all of them.
@@ -81,7 +81,14 @@ fn verdict(report: &FleetReport, paint: Paint) -> String {
         [] => ("all is well".to_owned(), Tone::Good),
         bad => {
             let one = report.not_well.len() + clusters == 1;
-            (format!("{} {} not well", bad.join(" and "), if one { "is" } else { "are" }), Tone::Bad)
+            (
+                format!(
+                    "{} {} not well",
+                    bad.join(" and "),
+                    if one { "is" } else { "are" }
+                ),
+                Tone::Bad,
+            )
         }
     };
     format!(
@@ -105,7 +112,15 @@ fn policy(report: &PolicyReport, style: Style) -> String {
     let mut text = heading(&report.policy.policy, report.policy.state, style);
     let line = &report.policy;
     field(&mut text, "generation", &line.generation.to_string());
-    field(&mut text, "activation", if line.lazy { "Lazy: changes wait for the template's own" } else { "at once" });
+    field(
+        &mut text,
+        "activation",
+        if line.lazy {
+            "Lazy: changes wait for the template's own"
+        } else {
+            "at once"
+        },
+    );
     if line.suspended {
         field(&mut text, "suspended", "nothing is sent");
     }
@@ -136,7 +151,11 @@ fn cluster(report: &ClusterReport, style: Style) -> String {
     field(&mut text, "endpoint", &line.endpoint);
     field(&mut text, "region", &line.region);
     field(&mut text, "taints", &report.taints.join(", "));
-    field(&mut text, "works", &format!("{}, {} failing", line.works, line.failing));
+    field(
+        &mut text,
+        "works",
+        &format!("{}, {} failing", line.works, line.failing),
+    );
     conditions(&mut text, &report.conditions);
     if !report.not_well.is_empty() {
         section(&mut text, &templates(&report.not_well, "NOT WELL", style), style);
@@ -154,9 +173,17 @@ fn template(report: &TemplateReport, style: Style) -> String {
             None => "gone".to_owned(),
         };
         let lazy = if policy.lazy { ", Lazy" } else { "" };
-        field(&mut text, "policy", &format!("{}, {generation}{lazy}", policy.name));
+        field(
+            &mut text,
+            "policy",
+            &format!("{}, {generation}{lazy}", policy.name),
+        );
     }
-    field(&mut text, "binding", report.binding.as_deref().unwrap_or_default());
+    field(
+        &mut text,
+        "binding",
+        report.binding.as_deref().unwrap_or_default(),
+    );
     conditions(&mut text, &report.conditions);
     notes(&mut text, &report.notes, style);
     if !report.clusters.is_empty() {
@@ -165,7 +192,10 @@ fn template(report: &TemplateReport, style: Style) -> String {
     if !report.rejected.is_empty() {
         let mut table = Table::new(&["REJECTED", "REASON"]);
         for rejected in &report.rejected {
-            table.row(vec![rejected.cluster.as_str().into(), rejected.reason.as_str().into()]);
+            table.row(vec![
+                rejected.cluster.as_str().into(),
+                rejected.reason.as_str().into(),
+            ]);
         }
         section(&mut text, &table, style);
     }
@@ -191,8 +221,12 @@ fn places(lines: &[PlaceLine], style: Style) -> Table {
             Some(false) => "False",
             None => "-",
         };
-        let mut cells: Vec<Cell> =
-            vec![line.cluster.as_str().into(), ready.into(), applied.into(), line.state.cell()];
+        let mut cells: Vec<Cell> = vec![
+            line.cluster.as_str().into(),
+            ready.into(),
+            applied.into(),
+            line.state.cell(),
+        ];
         if style.wide {
             cells.extend([or_dash(&line.health), or_dash(&line.work)]);
         }
@@ -264,7 +298,11 @@ fn clusters(lines: &[ClusterLine], style: Style) -> Table {
     headers.push("REASON");
     let mut table = Table::new(&headers);
     for line in lines {
-        let tone = if line.ready == "True" { Tone::Good } else { Tone::Bad };
+        let tone = if line.ready == "True" {
+            Tone::Good
+        } else {
+            Tone::Bad
+        };
         let failing = if line.failing > 0 { Tone::Bad } else { Tone::Plain };
         let mut cells = vec![
             line.cluster.as_str().into(),
@@ -274,7 +312,11 @@ fn clusters(lines: &[ClusterLine], style: Style) -> Table {
             Cell::new(line.failing.to_string(), failing),
         ];
         if style.wide {
-            cells.extend([or_dash(&line.mode), or_dash(&line.region), or_dash(&line.endpoint)]);
+            cells.extend([
+                or_dash(&line.mode),
+                or_dash(&line.region),
+                or_dash(&line.endpoint),
+            ]);
         }
         cells.push(line.reason.as_str().into());
         table.row(cells);
@@ -302,8 +344,16 @@ fn field(text: &mut String, name: &str, value: &str) {
 
 fn conditions(text: &mut String, conditions: &[ConditionLine]) {
     for line in conditions {
-        let reason = if line.reason.is_empty() { String::new() } else { format!(" ({})", line.reason) };
-        field(text, &line.condition, &format!("{}{reason} {}", line.status, line.message));
+        let reason = if line.reason.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", line.reason)
+        };
+        field(
+            text,
+            &line.condition,
+            &format!("{}{reason} {}", line.status, line.message),
+        );
     }
 }
 

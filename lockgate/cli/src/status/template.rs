@@ -27,18 +27,28 @@ pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Object
     let state = match (binding, worst) {
         (Some(binding), worst) => {
             let (state, reason) = judge::whole(binding, worst);
-            notes.extend(Some(reason).filter(|reason| !reason.is_empty()));
-            notes.extend(difference(claim.as_ref(), binding, objects));
-            state
+            // That it could not be placed is said by the condition, which is shown.
+            notes.extend(Some(reason).filter(|reason| !reason.is_empty() && state != State::NotPlaced));
+            match object {
+                Some(_) => {
+                    notes.extend(difference(claim.as_ref(), binding, objects));
+                    state
+                }
+                None => {
+                    notes.push("the template is gone, and what is left of it goes next".into());
+                    State::Leaving
+                }
+            }
         }
         (None, Some(worst)) => worst,
         (None, None) if claim.is_some() => State::Waiting,
         (None, None) => State::NotPropagated,
     };
+    let mut next = next(id, state, binding, claim.as_ref(), &clusters, objects);
     if binding.is_none() {
-        notes.extend(why::without_binding(id, object, claim.as_ref(), objects));
-    } else if object.is_none() {
-        notes.push("the template is gone; what is left of it goes next".into());
+        let why = why::without_binding(id, object, claim.as_ref(), objects);
+        notes.extend(why.notes);
+        next = why.next.unwrap_or(next);
     }
     let rejected = match binding {
         Some(binding) if state == State::NotPlaced => rejected(binding, objects),
@@ -50,7 +60,7 @@ pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Object
         policy: claim.as_ref().map(|claim| policy_ref(claim, objects)),
         binding: binding.map(binding_name),
         conditions: binding.map(conditions).unwrap_or_default(),
-        next: next(id, state, binding, claim.as_ref(), &clusters, objects),
+        next,
         notes,
         clusters,
         rejected,
@@ -60,8 +70,14 @@ pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Object
 /// Whether a binding is that of a template. Versions of a group are the same objects.
 fn is_of(binding: &Binding, id: &TemplateId) -> bool {
     let resource = &binding.spec.resource;
-    let group = resource.api_version.split_once('/').map_or("", |(group, _)| group);
-    group == id.group() && resource.kind == id.kind && resource.namespace == id.namespace && resource.name == id.name
+    let group = resource
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    group == id.group()
+        && resource.kind == id.kind
+        && resource.namespace == id.namespace
+        && resource.name == id.name
 }
 
 fn policy_ref(claim: &Claim, objects: &Objects) -> PolicyRef {
@@ -97,7 +113,11 @@ fn difference(claim: Option<&Claim>, binding: &Binding, objects: &Objects) -> Op
         return None;
     }
     let fields = judge::pending(policy, binding);
-    let fields = if fields.is_empty() { "version".to_owned() } else { fields.join(", ") };
+    let fields = if fields.is_empty() {
+        "version".to_owned()
+    } else {
+        fields.join(", ")
+    };
     let name = policy_name(policy);
     Some(if policy.spec.is_lazy() {
         format!("pending: {name} is Lazy, so its newer {fields} waits until the template changes")
@@ -117,11 +137,24 @@ fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<
         .collect();
     let targets = binding.map(judge::targets).unwrap_or_default();
     let evicted = |cluster: &str| {
-        binding.is_some_and(|b| b.spec.graceful_eviction_tasks.iter().any(|task| task.from_cluster == cluster))
+        binding.is_some_and(|b| {
+            b.spec
+                .graceful_eviction_tasks
+                .iter()
+                .any(|task| task.from_cluster == cluster)
+        })
     };
     let mut lines: Vec<PlaceLine> = targets
         .iter()
-        .map(|(cluster, replicas)| place_line(id, cluster, *replicas, works.get(cluster.as_str()).copied(), objects))
+        .map(|(cluster, replicas)| {
+            place_line(
+                id,
+                cluster,
+                *replicas,
+                works.get(cluster.as_str()).copied(),
+                objects,
+            )
+        })
         .collect();
     for (cluster, work) in &works {
         if targets.contains_key(*cluster) {
@@ -163,7 +196,9 @@ fn place_line(
         cluster: cluster.to_owned(),
         replicas,
         ready,
-        applied: known.and_then(|known| known.applied).map(|applied| applied && known.is_some_and(|k| k.current)),
+        applied: known
+            .and_then(|known| known.applied)
+            .map(|applied| applied && known.is_some_and(|k| k.current)),
         health: known.map(|known| known.health.to_owned()).unwrap_or_default(),
         state,
         reason,
@@ -211,8 +246,12 @@ fn next(
         State::Failing => {
             let line = places.iter().find(|line| line.state == State::Failing);
             match line.map(|line| (line.reason.contains("already exist"), line.work.split_once('/'))) {
-                Some((true, _)) => format!("kubectl annotate {object} work.karmada.io/conflict-resolution=overwrite"),
-                Some((false, Some((namespace, name)))) => format!("kubectl describe work {name} -n {namespace}"),
+                Some((true, _)) => {
+                    format!("kubectl annotate {object} work.karmada.io/conflict-resolution=overwrite")
+                }
+                Some((false, Some((namespace, name)))) => {
+                    format!("kubectl describe work {name} -n {namespace}")
+                }
                 _ => format!("kubectl events --for {object}"),
             }
         }
@@ -220,7 +259,11 @@ fn next(
         State::Suspended => match claim.and_then(|claim| objects.policy(&claim.id)) {
             Some(policy) => format!(
                 "kubectl patch {} {}{} --type merge -p '{{\"spec\":{{\"suspension\":null}}}}'",
-                if policy.is_cluster_scoped() { "clusterpropagationpolicy" } else { "propagationpolicy" },
+                if policy.is_cluster_scoped() {
+                    "clusterpropagationpolicy"
+                } else {
+                    "propagationpolicy"
+                },
                 policy.metadata.name,
                 if policy.is_cluster_scoped() {
                     String::new()
@@ -235,15 +278,27 @@ fn next(
         }
         State::Healthy => match binding {
             Some(binding) if binding.metadata.namespace.is_empty() => {
-                format!("kubectl get clusterresourcebinding {} -o yaml", binding.metadata.name)
+                format!(
+                    "kubectl get clusterresourcebinding {} -o yaml",
+                    binding.metadata.name
+                )
             }
-            Some(binding) => format!("kubectl get resourcebinding {}{scope} -o yaml", binding.metadata.name),
-            None => format!("kubectl get works -A --field-selector metadata.name={}", names::work_name(&id.kind, &id.namespace, &id.name)),
+            Some(binding) => format!(
+                "kubectl get resourcebinding {}{scope} -o yaml",
+                binding.metadata.name
+            ),
+            None => format!(
+                "kubectl get works -A --field-selector metadata.name={}",
+                names::work_name(&id.kind, &id.namespace, &id.name)
+            ),
         },
         State::Unknown => places
             .iter()
             .find(|line| line.state == State::Unknown)
-            .map_or_else(|| format!("lockgate status {object} --watch"), |line| format!("lockgate status cluster/{}", line.cluster)),
+            .map_or_else(
+                || format!("lockgate status {object} --watch"),
+                |line| format!("lockgate status cluster/{}", line.cluster),
+            ),
         State::Unhealthy | State::Waiting | State::NotReady | State::Leaving => {
             format!("lockgate status {object} --watch")
         }

@@ -40,12 +40,17 @@ fn decoded<T: serde::de::DeserializeOwned>(value: &Value) -> Vec<T> {
 
 /// Compares with the file of that name, or writes it.
 fn check(name: &str, text: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/status/testdata").join(name);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src/status/testdata")
+        .join(name);
     if std::env::var_os("LOCKGATE_BLESS").is_some() {
         std::fs::write(&file, text).unwrap();
     }
     let wanted = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(text == wanted, "{name} differs.\nexpected:\n{wanted}\nfound:\n{text}");
+    assert!(
+        text == wanted,
+        "{name} differs.\nexpected:\n{wanted}\nfound:\n{text}"
+    );
 }
 
 fn plain(output: Output, report: &Report) -> String {
@@ -86,10 +91,16 @@ fn templates_that_are_propagated() {
         ("api", claimed(deployment("api"), "id-api", "api")),
         ("nightly", claimed(deployment("nightly"), "id-batch", "batch")),
         ("old", object("v1", "ConfigMap", "shop", "old")),
-        ("reader", object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "reader")),
+        (
+            "reader",
+            object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "reader"),
+        ),
         ("namespace", object("v1", "Namespace", "", "shop")),
     ] {
-        check(&format!("template-{name}.txt"), &plain(Output::Table, &about(&template, &objects)));
+        check(
+            &format!("template-{name}.txt"),
+            &plain(Output::Table, &about(&template, &objects)),
+        );
     }
     let api = about(&claimed(deployment("api"), "id-api", "api"), &objects);
     check("template-api-wide.txt", &plain(Output::Wide, &api));
@@ -115,7 +126,11 @@ fn templates_that_are_not_propagated() {
     let cases = [
         object("apps/v1", "Deployment", "shop", "orders"),
         object("apps/v1", "Deployment", "other", "web"),
-        with(object("apps/v1", "Deployment", "shop", "web2"), "labels", json!({"team": "batch"})),
+        with(
+            object("apps/v1", "Deployment", "shop", "web2"),
+            "labels",
+            json!({"team": "batch"}),
+        ),
         object("batch/v1", "Job", "shop", "once"),
         claimed(object("v1", "ConfigMap", "shop", "settings"), "id-later", "later"),
         claimed(object("v1", "ConfigMap", "shop", "lost"), "id-gone", "gone"),
@@ -128,7 +143,11 @@ fn templates_that_are_not_propagated() {
         object("v1", "ConfigMap", "kube-system", "coredns"),
         object("v1", "Secret", "karmada-es-member1", "token"),
         object("coordination.k8s.io/v1", "Lease", "shop", "lock"),
-        with(object("v1", "ConfigMap", "shop", "going"), "deletionTimestamp", json!("2026-11-15T09:00:00Z")),
+        with(
+            object("v1", "ConfigMap", "shop", "going"),
+            "deletionTimestamp",
+            json!("2026-11-15T09:00:00Z"),
+        ),
         object("v1", "Namespace", "", "default"),
         object("v1", "Namespace", "", "kube-public"),
         with(
@@ -137,7 +156,10 @@ fn templates_that_are_not_propagated() {
             json!({"namespace.karmada.io/skip-auto-propagation": "true"}),
         ),
     ];
-    let text: Vec<String> = cases.iter().map(|case| plain(Output::Table, &about(case, &objects))).collect();
+    let text: Vec<String> = cases
+        .iter()
+        .map(|case| plain(Output::Table, &about(case, &objects)))
+        .collect();
     check("not-propagated.txt", &text.join("\n---\n\n"));
 }
 
@@ -149,7 +171,11 @@ fn the_whole_hub() {
     check("fleet-wide.txt", &plain(Output::Wide, &report));
     check("fleet.json", &plain(Output::Json, &report));
     check("fleet.yaml", &plain(Output::Yaml, &report));
-    let style = Style { paint: Paint::OFF, wide: false, headers: false };
+    let style = Style {
+        paint: Paint::OFF,
+        wide: false,
+        headers: false,
+    };
     check("fleet-no-headers.txt", &render(Output::Table, &report, style));
     let elsewhere = Report::FleetStatus(fleet::fleet(Some("elsewhere"), &objects));
     check("fleet-elsewhere.txt", &plain(Output::Table, &elsewhere));
@@ -161,7 +187,8 @@ fn hubs_in_which_all_is_well() {
     check("fleet-empty.txt", &plain(Output::Table, &empty));
     let mut well = hub();
     well.policies.retain(|policy| policy.metadata.name == "readers");
-    well.bindings.retain(|binding| binding.metadata.name == "reader-clusterrole");
+    well.bindings
+        .retain(|binding| binding.metadata.name == "reader-clusterrole");
     well.works.retain(|work| work.kind == "ClusterRole");
     well.clusters.retain(|cluster| cluster.metadata.name != "member3");
     well.counts = fleet::count(well.works.iter());
@@ -170,9 +197,39 @@ fn hubs_in_which_all_is_well() {
 }
 
 #[test]
+fn controllers_that_do_not_run() {
+    let now: jiff::Timestamp = "2026-11-15T09:00:00Z".parse().unwrap();
+    let silence = |spec: Value| {
+        let objects = Objects {
+            lease: Some((json!({"spec": spec}), now)),
+            ..Objects::default()
+        };
+        objects.silence()
+    };
+    let lease =
+        |renewed: &str| json!({"holderIdentity": "hub-0", "leaseDurationSeconds": 15, "renewTime": renewed});
+    assert_eq!(silence(lease("2026-11-15T08:59:50.000000Z")), None);
+    assert_eq!(silence(lease("2026-11-15T08:59:30.000000Z")), None);
+    assert_eq!(
+        silence(lease("2026-11-15T08:59:00.000000Z")).unwrap(),
+        "nobody runs the controllers: hub-0 renewed their lease 60 s ago, and not since"
+    );
+    assert_eq!(
+        silence(json!({})).unwrap(),
+        "nobody runs the controllers: their lease is free"
+    );
+    assert_eq!(Objects::default().silence(), None);
+}
+
+#[test]
 fn long_lists_are_cut() {
     let mut objects = hub();
-    let failing = objects.bindings.iter().find(|b| b.metadata.name == "api-deployment").unwrap().clone();
+    let failing = objects
+        .bindings
+        .iter()
+        .find(|b| b.metadata.name == "api-deployment")
+        .unwrap()
+        .clone();
     objects.bindings = (0..12)
         .map(|number| {
             let mut binding = failing.clone();
@@ -182,7 +239,10 @@ fn long_lists_are_cut() {
         .collect();
     let report = Report::FleetStatus(fleet::fleet(None, &objects));
     let text = plain(Output::Table, &report);
-    assert!(text.contains("Deployment shop/api-09") && !text.contains("Deployment shop/api-10"), "{text}");
+    assert!(
+        text.contains("Deployment shop/api-09") && !text.contains("Deployment shop/api-10"),
+        "{text}"
+    );
     assert!(text.contains("… and 2 more: -o wide lists them"), "{text}");
     assert!(plain(Output::Wide, &report).contains("Deployment shop/api-11"));
 }
@@ -192,11 +252,17 @@ fn policies_and_clusters() {
     let objects = hub();
     for policy in &objects.policies {
         let report = Report::PolicyStatus(fleet::policy(policy, &objects));
-        check(&format!("policy-{}.txt", policy.metadata.name), &plain(Output::Table, &report));
+        check(
+            &format!("policy-{}.txt", policy.metadata.name),
+            &plain(Output::Table, &report),
+        );
     }
     for cluster in &objects.clusters {
         let report = Report::ClusterStatus(fleet::cluster(cluster, &objects));
-        check(&format!("cluster-{}.txt", cluster.metadata.name), &plain(Output::Table, &report));
+        check(
+            &format!("cluster-{}.txt", cluster.metadata.name),
+            &plain(Output::Table, &report),
+        );
     }
 }
 

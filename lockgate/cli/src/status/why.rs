@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockgate_api::policy::ResourceSelector;
-use lockgate_api::{PropagationPolicy, keys};
+use lockgate_api::{PropagationPolicy, keys, names};
 use lockgate_engine::claim::{Claim, SkipReason, skip_template};
 use lockgate_engine::selector::{PolicyIndex, compile_labels};
 use lockgate_engine::{TemplateId, object};
@@ -15,37 +15,66 @@ use crate::status::objects::Objects;
 /// Policies that are explained one by one.
 const EXPLAINED: usize = 5;
 
+/// Why a template has no binding, and what may be done about it.
+#[derive(Debug, Default)]
+pub(crate) struct Why {
+    pub(crate) notes: Vec<String>,
+    /// None if there is nothing better than usual.
+    pub(crate) next: Option<String>,
+}
+
+impl Why {
+    fn because(note: impl Into<String>) -> Self {
+        Self {
+            notes: vec![note.into()],
+            next: None,
+        }
+    }
+
+    fn next(mut self, command: impl Into<String>) -> Self {
+        self.next = Some(command.into());
+        self
+    }
+}
+
 /// Why a template has no binding.
 pub(crate) fn without_binding(
     id: &TemplateId,
     object: Option<&Value>,
     claim: Option<&Claim>,
     objects: &Objects,
-) -> Vec<String> {
+) -> Why {
     let Some(template) = object else {
-        return Vec::new();
+        return Why::default();
     };
     let namespace = id.kind == "Namespace" && id.group().is_empty();
-    if let Some(reason) = skipped(id, template, namespace) {
-        return vec![reason];
+    if let Some(why) = skipped(id, template, namespace) {
+        return why;
     }
     if let Some(claim) = claim {
-        return vec![claimed(claim, objects)];
+        return Why::because(claimed(claim, objects));
     }
     if namespace {
-        return vec!["namespaces are sent to every cluster without a policy".into()];
+        return Why::because("namespaces are sent to every cluster without a policy");
     }
     let mut policies = PolicyIndex::default();
     for policy in &objects.policies {
         policies.insert(Arc::new(policy.clone()));
     }
     match policies.best(template) {
-        None => no_match(template, objects),
-        Some(policy) => vec![format!(
+        None => Why {
+            notes: no_match(template, objects),
+            next: None,
+        },
+        Some(policy) => Why::because(format!(
             "{} matches it and has not claimed it yet{}",
             policy_name(policy),
             missing_overrides(policy)
-        )],
+        ))
+        .next(format!(
+            "kubectl get lease lockgate-controller -n {}",
+            keys::SYSTEM_NAMESPACE
+        )),
     }
 }
 
@@ -68,36 +97,61 @@ fn missing_overrides(policy: &PropagationPolicy) -> String {
     if policy.spec.dependent_overrides.is_empty() {
         return String::new();
     }
-    format!(": it waits for the overrides {}", policy.spec.dependent_overrides.join(", "))
+    format!(
+        ": it waits for the overrides {}",
+        policy.spec.dependent_overrides.join(", ")
+    )
 }
 
 /// Why an object is not propagated, whatever the policies say.
-fn skipped(id: &TemplateId, template: &Value, namespace: bool) -> Option<String> {
+fn skipped(id: &TemplateId, template: &Value, namespace: bool) -> Option<Why> {
+    let elsewhere = "lockgate status";
     match skip_template(template) {
         Some(SkipReason::ClaimedBy) => {
             let owner = object::label(template, keys::CLAIMED_BY).unwrap_or_default();
-            return Some(format!("the label {}={owner} leaves it to somebody else", keys::CLAIMED_BY));
+            let note = format!(
+                "the label {}={owner} leaves it to somebody else",
+                keys::CLAIMED_BY
+            );
+            return Some(Why::because(note).next(unlabel(id, keys::CLAIMED_BY)));
         }
-        Some(reason) => return Some(reason.message().to_owned()),
+        Some(reason) => return Some(Why::because(reason.message()).next(elsewhere)),
         None => {}
     }
     if object::deleting(template) {
-        return Some("it is being deleted".into());
+        return Some(Why::because("it is being deleted").next(elsewhere));
     }
     if !namespace {
         return None;
     }
     if id.name == "default" {
-        return Some("the namespace default is in every cluster already".into());
+        return Some(Why::because("the namespace default is in every cluster already").next(elsewhere));
     }
-    if lockgate_api::names::is_reserved(&id.name) {
-        return Some("it belongs to the control plane".into());
+    if names::is_reserved(&id.name) {
+        return Some(Why::because("it belongs to the control plane").next(elsewhere));
     }
     if id.name.starts_with("kube-") {
-        return Some("namespaces named kube-* are never propagated".into());
+        return Some(Why::because("namespaces named kube-* are never propagated").next(elsewhere));
     }
     let skip = object::label(template, keys::SKIP_AUTO_PROPAGATION) == Some("true");
-    skip.then(|| format!("the label {}=true keeps it here", keys::SKIP_AUTO_PROPAGATION))
+    skip.then(|| {
+        let note = format!("the label {}=true keeps it here", keys::SKIP_AUTO_PROPAGATION);
+        Why::because(note).next(unlabel(id, keys::SKIP_AUTO_PROPAGATION))
+    })
+}
+
+/// The command that takes a label off.
+fn unlabel(id: &TemplateId, key: &str) -> String {
+    let scope = if id.namespace.is_empty() {
+        String::new()
+    } else {
+        format!(" -n {}", id.namespace)
+    };
+    format!(
+        "kubectl label {}/{}{scope} {key}-",
+        id.kind.to_lowercase(),
+        id.name
+    )
 }
 
 /// No policy matches: what those that speak of the kind ask for.
@@ -107,9 +161,16 @@ fn no_match(template: &Value, objects: &Objects) -> Vec<String> {
         .policies
         .iter()
         .filter_map(|policy| {
-            let selectors = policy.spec.resource_selectors.iter().filter(|selector| selector.kind == kind);
-            let reasons: Vec<String> = selectors.map(|selector| mismatch(policy, selector, template)).collect();
-            (!reasons.is_empty()).then(|| format!("{} does not match: {}", policy_name(policy), reasons.join("; ")))
+            let selectors = policy
+                .spec
+                .resource_selectors
+                .iter()
+                .filter(|selector| selector.kind == kind);
+            let reasons: Vec<String> = selectors
+                .map(|selector| mismatch(policy, selector, template))
+                .collect();
+            (!reasons.is_empty())
+                .then(|| format!("{} does not match: {}", policy_name(policy), reasons.join("; ")))
         })
         .collect();
     near.sort();
