@@ -3,20 +3,30 @@
 //! which server it talks to.
 
 pub mod cache;
+mod chores;
 pub mod clock;
 pub mod clusters;
 pub mod connect;
 pub mod discovery;
 pub mod link;
+mod hub;
+pub mod install;
+mod intake;
+mod kinds;
+mod members;
+mod namespaces;
 mod queue;
 pub mod resource;
+mod state;
+mod template;
 pub mod watch;
 
 pub use cache::{Cache, Cached, Change, Key};
 pub use clock::Clock;
-pub use clusters::{ClusterChange, Clusters, ClustersOptions};
+pub use clusters::{ClusterChange, ClusterEvent, Clusters, ClustersOptions};
 pub use connect::{ConnectError, Connector, SecretConnector};
 pub use discovery::{Discovery, discover};
 pub use link::{DeleteOptions, Deleted, Link, LinkError};
+pub use hub::{Hub, HubError, HubOptions};
 pub use resource::Resource;
 pub use watch::{Following, follow};
