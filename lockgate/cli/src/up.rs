@@ -133,7 +133,7 @@ async fn start_clusters(
 }
 
 /// Resolves at the first Ctrl-C or SIGTERM.
-fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen =
         |kind| signal(kind).map_err(|e| Failure::Other(format!("failed to listen for signals: {e}")));
