@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 
 const TEMPLATES: usize = 1000;
 
+/// Makes the policy of a number.
+type Shape = fn(usize) -> Value;
+
 /// A fleet's policies: each shape of selector in turn.
 fn mixed(number: usize) -> Value {
     let (namespace, app) = (format!("team-{}", number % 50), format!("app-{number}"));
@@ -46,7 +49,7 @@ fn exclusions(number: usize) -> Value {
     json!({ "namespace": "team-1", "selector": { "labelSelector": { "matchExpressions": [expression] } } })
 }
 
-fn policies(count: usize, shape: fn(usize) -> Value) -> Vec<Arc<PropagationPolicy>> {
+fn policies(count: usize, shape: Shape) -> Vec<Arc<PropagationPolicy>> {
     let policy = |number: usize| {
         let mut shape = shape(number);
         let mut selector = shape["selector"].take();
@@ -97,7 +100,7 @@ fn main() {
         "{count} policies, {} templates; average and worst of one call",
         templates.len()
     );
-    let shapes: [(&str, fn(usize) -> Value); 4] = [
+    let shapes: [(&str, Shape); 4] = [
         ("mixed", mixed),
         ("crowded", crowded),
         ("everything", everything),
@@ -118,8 +121,10 @@ fn main() {
             .count();
         let best = measure(&templates, |template| index.best(template));
         let preemptors = measure(&templates, |template| index.preemptors(template));
-        let candidates = measure(&templates[..200], |template| index.candidates(template));
-        let scan = measure(&templates[..20], |template| {
+        let candidates = measure(&templates[TEMPLATES - 100..TEMPLATES + 100], |template| {
+            index.candidates(template)
+        });
+        let scan = measure(&templates[TEMPLATES - 10..TEMPLATES + 10], |template| {
             policies
                 .iter()
                 .filter_map(|policy| policy_match(policy, template))

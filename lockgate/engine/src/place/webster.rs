@@ -122,7 +122,9 @@ mod tests {
     fn vectors() {
         let abc = [("a", 1), ("b", 1), ("c", 1)];
         let cities = [("Alpha", 1200), ("Beta", 900), ("Gamma", 400)];
-        let table: &[(i64, &[(&str, i64)], &[&str], &[i64])] = &[
+        /// Replicas, weights, and what comes of them for these uids.
+        type Row<'a> = (i64, &'a [(&'a str, i64)], &'a [&'a str], &'a [i64]);
+        let table: &[Row<'_>] = &[
             (9, &[("a", 1), ("b", 2)], &[EVEN, ODD, ""], &[3, 6]),
             (9, &[("a", 1), ("b", 3)], &[EVEN, ODD, ""], &[2, 7]),
             (5, &abc[..2], &[EVEN, ""], &[3, 2]),

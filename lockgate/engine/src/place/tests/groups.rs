@@ -26,7 +26,16 @@ fn place_in_groups(tainted: &[&str], observed: &str, asked: Option<&str>) -> Pla
 #[test]
 fn forward_only() {
     let later = Some("2026-01-01T00:00:11Z");
-    let table: &[(&str, &[&str], &str, Option<&str>, &str, Option<&str>)] = &[
+    /// The case, the tainted clusters, the group in use, a rebalance; what comes of it, and the group then.
+    type Row = (
+        &'static str,
+        &'static [&'static str],
+        &'static str,
+        Option<&'static str>,
+        &'static str,
+        Option<&'static str>,
+    );
+    let table: &[Row] = &[
         ("the first", &[], "", None, "a:1", Some("one")),
         ("the next that fits", &["a", "b"], "", None, "c:1", Some("three")),
         ("the one in use", &[], "two", None, "b:1", Some("two")),
