@@ -2,6 +2,18 @@
 //! engine and I/O. It reaches the hub and the members through a `kube::Client` and nothing else, so that it does not know
 //! which server it talks to.
 
+pub mod cache;
 pub mod clock;
+pub mod connect;
+pub mod discovery;
+pub mod link;
+pub mod resource;
+pub mod watch;
 
+pub use cache::{Cache, Cached, Change, Key};
 pub use clock::Clock;
+pub use connect::{ConnectError, Connector, SecretConnector};
+pub use discovery::{Discovery, discover};
+pub use link::{DeleteOptions, Deleted, Link, LinkError};
+pub use resource::Resource;
+pub use watch::{Following, follow};
