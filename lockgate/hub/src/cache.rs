@@ -94,6 +94,8 @@ pub struct Change {
     pub old: Option<Arc<Cached>>,
     /// What is there.
     pub new: Option<Arc<Cached>>,
+    /// Whether our own write made it, so that whoever wrote knows already.
+    pub own: bool,
 }
 
 impl Change {
@@ -247,18 +249,18 @@ impl Cache {
         let id = (&*item.namespace, &*item.name);
         let rank = version(&item.resource_version);
         self.update(|state| {
-            if over {
+            own(if over {
                 state.learn_over(id, &item.uid, rank)
             } else {
                 state.learn(id, &item.uid, rank, cached)
-            }
+            })
         });
         Ok(())
     }
 
     /// Takes in that our own deletion removed the object with this uid.
     pub fn forget(&self, key: &Key, uid: &str) {
-        self.update(|state| state.forget((&key.namespace, &key.name), uid));
+        self.update(|state| own(state.forget((&key.namespace, &key.name), uid)));
     }
 
     fn cached(&self, item: &Item<'_>, key: Key) -> Cached {
@@ -321,6 +323,10 @@ impl Cache {
             }
         }
     }
+}
+
+fn own(change: Option<Change>) -> Option<Change> {
+    change.map(|change| Change { own: true, ..change })
 }
 
 struct Telling<'a>(&'a Cache);

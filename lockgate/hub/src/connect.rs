@@ -12,6 +12,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use lockgate_api::Cluster;
 use serde_json::{Value, json};
 
+use crate::link::chain;
+
 /// The longest that opening a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest that sending a request may stall.
@@ -155,20 +157,6 @@ fn is_something(value: &Value) -> bool {
         Value::Object(map) => !map.is_empty(),
         _ => true,
     }
-}
-
-/// An error with its causes, which is where the useful part is.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

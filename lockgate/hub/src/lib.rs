@@ -4,14 +4,17 @@
 
 pub mod cache;
 pub mod clock;
+pub mod clusters;
 pub mod connect;
 pub mod discovery;
 pub mod link;
+mod queue;
 pub mod resource;
 pub mod watch;
 
 pub use cache::{Cache, Cached, Change, Key};
 pub use clock::Clock;
+pub use clusters::{ClusterChange, Clusters, ClustersOptions};
 pub use connect::{ConnectError, Connector, SecretConnector};
 pub use discovery::{Discovery, discover};
 pub use link::{DeleteOptions, Deleted, Link, LinkError};
