@@ -10,6 +10,7 @@ mod lines;
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinery_value::labels::LabelSelector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
@@ -58,7 +59,10 @@ pub fn follow(
     label_selector: Option<&str>,
     on_change: impl Fn(&Change) + Send + Sync + 'static,
 ) -> Following {
-    let cache = Arc::new(Cache::new(resource, namespace, Arc::new(on_change)));
+    // A selector that cannot be read selects nothing here; the server says what is wrong with it.
+    let selector =
+        label_selector.map(|s| LabelSelector::parse(s).unwrap_or_else(|_| LabelSelector::nothing()));
+    let cache = Arc::new(Cache::new(resource, namespace, selector, Arc::new(on_change)));
     let mut query = resource.collection(namespace);
     query.push('?');
     if let Some(selector) = label_selector {
