@@ -5,6 +5,7 @@
 
 pub mod binding;
 pub mod cluster;
+pub mod definitions;
 pub mod keys;
 pub mod meta;
 pub mod names;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::keys;
 use crate::meta::{Condition, ObjectMeta};
 use crate::placement::{LabelSelector, Placement};
 
@@ -17,6 +18,27 @@ pub struct PropagationPolicy {
     /// What became of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PropagationStatus>,
+}
+
+impl PropagationPolicy {
+    /// Whether it is a ClusterPropagationPolicy.
+    pub fn is_cluster_scoped(&self) -> bool {
+        self.metadata.namespace.is_empty()
+    }
+
+    /// The id that its claims carry: that of its label, else its uid. A policy that is made again under the same name
+    /// is another one, unless it brings the label with it, as one that is restored from a backup does.
+    pub fn permanent_id(&self) -> &str {
+        let key = if self.is_cluster_scoped() {
+            keys::CPP_ID
+        } else {
+            keys::PP_ID
+        };
+        match self.metadata.label(key) {
+            Some(id) if !id.is_empty() => id,
+            _ => &self.metadata.uid,
+        }
+    }
 }
 
 /// What a policy wants.
@@ -184,4 +206,38 @@ pub struct PropagationStatus {
     /// Everything else.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_is_the_label_of_its_scope_else_the_uid() {
+        // Namespace, labels, expected id.
+        let cases = [
+            ("shop", vec![], "uid-1"),
+            ("shop", vec![(keys::PP_ID, "label-1")], "label-1"),
+            ("shop", vec![(keys::PP_ID, "")], "uid-1"),
+            ("shop", vec![(keys::CPP_ID, "label-2")], "uid-1"),
+            ("", vec![(keys::CPP_ID, "label-2")], "label-2"),
+            ("", vec![(keys::PP_ID, "label-1")], "uid-1"),
+        ];
+        for (namespace, labels, expected) in cases {
+            let policy = PropagationPolicy {
+                metadata: ObjectMeta {
+                    namespace: namespace.to_owned(),
+                    uid: "uid-1".to_owned(),
+                    labels: labels
+                        .iter()
+                        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                        .collect(),
+                    ..ObjectMeta::default()
+                },
+                ..PropagationPolicy::default()
+            };
+            assert_eq!(policy.is_cluster_scoped(), namespace.is_empty());
+            assert_eq!(policy.permanent_id(), expected, "{namespace:?} {labels:?}");
+        }
+    }
 }

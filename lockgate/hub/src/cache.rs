@@ -100,6 +100,8 @@ pub struct Change {
     pub old: Option<Arc<Cached>>,
     /// What is there.
     pub new: Option<Arc<Cached>>,
+    /// Whether our own write made it, so that whoever wrote knows already.
+    pub own: bool,
 }
 
 impl Change {
@@ -222,32 +224,47 @@ impl Cache {
     /// Takes in the answer to our own write, so that the next pass sees it without waiting for the watch. An answer that says
     /// that the object is over, or no longer one that is followed, removes it.
     pub fn learn(&self, body: &[u8]) -> Result<(), LinkError> {
+        self.take_in(body, true)
+    }
+
+    /// Takes in what a read of ours showed: newer than the watch, perhaps, but the work of others.
+    pub fn learn_read(&self, body: &[u8]) -> Result<(), LinkError> {
+        self.take_in(body, false)
+    }
+
+    /// Takes in that our own deletion removed the object with this uid.
+    pub fn forget(&self, key: &Key, uid: &str) {
+        self.update(|state| state.forget((&key.namespace, &key.name), uid).map(own));
+    }
+
+    /// Takes in that the object with this uid was found to be gone: others deleted it.
+    pub fn forget_gone(&self, key: &Key, uid: &str) {
+        self.update(|state| state.forget((&key.namespace, &key.name), uid));
+    }
+
+    fn take_in(&self, body: &[u8], ours: bool) -> Result<(), LinkError> {
         let text = std::str::from_utf8(body).map_err(|e| LinkError::BadAnswer(e.to_string()))?;
         let item = Item::parse(text)?;
         if !self.namespace.is_empty() && item.namespace != self.namespace {
             return Ok(());
         }
-        let ours = self
+        let selected = self
             .selector
             .as_ref()
             .is_none_or(|selector| item.matches(selector));
-        let over = item.lifetime.over() || !ours;
+        let over = item.lifetime.over() || !selected;
         let cached = |key| self.cached(&item, key);
         let id = (&*item.namespace, &*item.name);
         let rank = version(&item.resource_version);
         self.update(|state| {
-            if over {
+            let change = if over {
                 state.learn_over(id, &item.uid, rank)
             } else {
                 state.learn(id, &item.uid, rank, cached)
-            }
+            };
+            if ours { change.map(own) } else { change }
         });
         Ok(())
-    }
-
-    /// Takes in that our own deletion removed the object with this uid.
-    pub fn forget(&self, key: &Key, uid: &str) {
-        self.update(|state| state.forget((&key.namespace, &key.name), uid));
     }
 
     fn cached(&self, item: &Item<'_>, key: Key) -> Cached {
@@ -270,4 +287,8 @@ impl Cache {
         }
         self.outbox.tell();
     }
+}
+
+fn own(change: Change) -> Change {
+    Change { own: true, ..change }
 }

@@ -149,6 +149,7 @@ impl State {
                     gone.push(Change {
                         old: Some(entry.cached.clone()),
                         new: None,
+                        own: false,
                     });
                 }
                 keep
@@ -212,6 +213,7 @@ impl State {
             return Some(Change {
                 old: Some(old),
                 new: Some(new),
+                own: false,
             });
         }
         let namespace = match self.namespaces.get_key_value(id.0) {
@@ -233,6 +235,7 @@ impl State {
         Some(Change {
             old: None,
             new: Some(new),
+            own: false,
         })
     }
 
@@ -246,6 +249,7 @@ impl State {
         Some(Change {
             old: Some(entry.cached),
             new: None,
+            own: false,
         })
     }
 }

@@ -317,3 +317,30 @@ fn objects_are_listed_in_order_and_by_namespace() {
         (&"v1".into(), &"ConfigMap".into())
     );
 }
+
+#[test]
+fn what_others_did_is_told_apart_from_our_own() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let told = log.clone();
+    let on_change = move |change: &Change| told.lock().push((describe(change), change.own));
+    let cache = Cache::new(&Resource::config_maps(), "", None, Arc::new(on_change));
+    cache.list_item(&object("a@1")).unwrap();
+    cache.learn(object("a@2").as_bytes()).unwrap();
+    cache.learn_read(object("a@3").as_bytes()).unwrap();
+    cache.watch_item(&object("a@4")).unwrap();
+    cache.forget(&Key::new("n", "a"), "a");
+    cache.learn(object("b@5").as_bytes()).unwrap();
+    cache.forget_gone(&Key::new("n", "b"), "b");
+    let expected = [
+        ("+a@1", false),
+        ("a@1>2", true),
+        ("a@2>3", false),
+        ("a@3>4", false),
+        ("-a@4", true),
+        ("+b@5", true),
+        ("-b@5", false),
+    ];
+    let log = log.lock();
+    let log: Vec<_> = log.iter().map(|(text, own)| (text.as_str(), *own)).collect();
+    assert_eq!(log, expected);
+}

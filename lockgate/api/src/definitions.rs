@@ -1,0 +1,54 @@
+//! What is installed on a hub: definitions of our kinds, admission rules, roles and namespaces.
+//!
+//! Shapes, defaults and rules within one object are in the definitions; what depends on namespace, labels or deletion is an
+//! admission policy. Both are data: the hub calls nobody before it accepts a write, so it does not stop when we stop.
+//! Everything that is refused is refused with a message that names the field.
+//!
+//! What a schema cannot fill in is derived where it is read: a selector's empty namespace is the policy's own, an empty
+//! `replicaDivisionPreference` is `Weighted`, a spread constraint without a field is one by cluster, a graceful purge takes
+//! 600 seconds at most, `zone` stands for `zones`, and a policy's id is its label, else its uid.
+
+mod access;
+mod admission;
+mod bindings;
+mod clusters;
+mod crd;
+mod overrides;
+mod placement;
+mod policies;
+mod schema;
+mod shared;
+mod works;
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// The CustomResourceDefinitions.
+pub fn crds() -> Vec<Value> {
+    let mut all = Vec::from(policies::crds());
+    all.extend(overrides::crds());
+    all.extend(bindings::crds());
+    all.push(works::crd());
+    all.push(clusters::crd());
+    all
+}
+
+/// Everything, in an order in which it can be applied: namespaces, definitions, roles, admission policies.
+pub fn definitions() -> Vec<Value> {
+    let mut all = Vec::from(access::namespaces());
+    all.extend(crds());
+    all.extend(access::roles());
+    all.extend(admission::policies());
+    all
+}
+
+/// Everything as one stream of YAML documents, for `kubectl apply --server-side -f -`.
+pub fn to_yaml_stream() -> String {
+    let mut text = String::new();
+    for definition in definitions() {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "---\n{}", machinery_value::encode::to_yaml(&definition));
+    }
+    text
+}

@@ -1,0 +1,304 @@
+//! Rules about what a definition's own rules cannot see: namespaces, labels, deletion, and values of any type.
+//!
+//! Each is a ValidatingAdmissionPolicy with a binding of the same name. They call nobody, so a hub whose controllers are
+//! down still accepts what is right and refuses what is wrong.
+
+use serde_json::{Value, json};
+
+use super::clusters;
+use super::policies::{GROUP, VERSION};
+use super::schema::{LABEL_VALUE_LENGTH, QUALIFIED_NAME, QUALIFIED_NAME_LENGTH};
+use crate::keys;
+
+/// What a policy is made from.
+struct Policy {
+    name: &'static str,
+    rules: Vec<Value>,
+    /// Objects without such a label are not looked at.
+    label: Option<Value>,
+    variables: Vec<(&'static str, String)>,
+    validations: Vec<Value>,
+}
+
+/// All policies, each before its binding.
+pub(super) fn policies() -> Vec<Value> {
+    [
+        selector_namespace(),
+        permanent_id(),
+        override_values(),
+        resource_models(),
+        dependencies(),
+        deletion_protected(),
+    ]
+    .into_iter()
+    .flat_map(Policy::build)
+    .collect()
+}
+
+impl Policy {
+    fn build(self) -> [Value; 2] {
+        let mut constraints = json!({"resourceRules": self.rules});
+        if let Some(label) = self.label {
+            constraints["objectSelector"] = json!({"matchExpressions": [label]});
+        }
+        let mut spec = json!({
+            "failurePolicy": "Fail",
+            "matchConstraints": constraints,
+            "validations": self.validations,
+        });
+        if !self.variables.is_empty() {
+            spec["variables"] = self
+                .variables
+                .iter()
+                .map(|(name, expression)| json!({"name": name, "expression": expression}))
+                .collect();
+        }
+        [
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "ValidatingAdmissionPolicy",
+                "metadata": {"name": self.name},
+                "spec": spec,
+            }),
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "ValidatingAdmissionPolicyBinding",
+                "metadata": {"name": self.name},
+                "spec": {"policyName": self.name, "validationActions": ["Deny"]},
+            }),
+        ]
+    }
+}
+
+fn resources(group: &str, version: &str, operations: &[&str], plurals: &[&str]) -> Value {
+    json!({
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": operations,
+        "resources": plurals,
+    })
+}
+
+fn validation(expression: impl Into<String>, message: impl Into<String>) -> Value {
+    json!({"expression": expression.into(), "message": message.into(), "reason": "Invalid"})
+}
+
+/// A policy with a namespace is about that namespace alone.
+fn selector_namespace() -> Policy {
+    Policy {
+        name: "lockgate-selector-namespace",
+        rules: vec![resources(
+            GROUP,
+            VERSION,
+            &["CREATE", "UPDATE"],
+            &["propagationpolicies", "overridepolicies"],
+        )],
+        label: None,
+        variables: Vec::new(),
+        validations: vec![validation(
+            "!has(object.spec.resourceSelectors) || object.spec.resourceSelectors.all(s, \
+             !has(s.namespace) || s.namespace == '' || s.namespace == object.metadata.namespace)",
+            "spec.resourceSelectors[].namespace must be empty or the policy's own namespace",
+        )],
+    }
+}
+
+/// Claims name a policy by its id, so an id that is there stays.
+fn permanent_id() -> Policy {
+    let (policy, cluster_policy) = (keys::PP_ID, keys::CPP_ID);
+    Policy {
+        name: "lockgate-permanent-id",
+        rules: vec![resources(
+            GROUP,
+            VERSION,
+            &["UPDATE"],
+            &["propagationpolicies", "clusterpropagationpolicies"],
+        )],
+        label: None,
+        variables: vec![(
+            "key",
+            format!("request.resource.resource == 'propagationpolicies' ? '{policy}' : '{cluster_policy}'"),
+        )],
+        validations: vec![json!({
+            "expression":
+                "!has(oldObject.metadata.labels) || !(variables.key in oldObject.metadata.labels) || \
+                 (has(object.metadata.labels) && variables.key in object.metadata.labels && \
+                 object.metadata.labels[variables.key] == oldObject.metadata.labels[variables.key])",
+            "messageExpression":
+                "'metadata.labels: ' + variables.key + ' cannot be changed or removed: templates name the policy by it'",
+            "message": "metadata.labels: the permanent-id cannot be changed or removed",
+            "reason": "Invalid",
+        })],
+    }
+}
+
+/// Values of any type, which the rules of a definition do not see, and keys of maps, which would cost them too much.
+fn override_values() -> Policy {
+    // All overriders, with those of the older form.
+    let overriders = "(has(object.spec.overrideRules) ? object.spec.overrideRules.map(r, r.overriders) : []) + \
+                      (has(object.spec.overriders) ? [object.spec.overriders] : [])";
+    // True of every operation of every fieldOverrider.
+    let patches = |check: &str| {
+        let side = |format: &str| format!("(!has(f.{format}) || f.{format}.all(p, {check}))");
+        format!(
+            "variables.overriders.all(o, !has(o.fieldOverrider) || o.fieldOverrider.all(f, {} && {}))",
+            side("json"),
+            side("yaml")
+        )
+    };
+    // True of every key of every map of an overrider.
+    let all_keys = |field: &str, check: &str| {
+        format!(
+            "variables.overriders.all(o, !has(o.{field}) || o.{field}.all(l, !has(l.value) || l.value.all(k, {check})))"
+        )
+    };
+    let legal = |key: &str| {
+        // The pattern bounds the name; what comes before it is a domain.
+        format!("{key}.size() <= {QUALIFIED_NAME_LENGTH} && {key}.matches(r'{QUALIFIED_NAME}')")
+    };
+    Policy {
+        name: "lockgate-override-values",
+        rules: vec![resources(
+            GROUP,
+            VERSION,
+            &["CREATE", "UPDATE"],
+            &["overridepolicies", "clusteroverridepolicies"],
+        )],
+        label: None,
+        variables: vec![("overriders", overriders.to_owned())],
+        validations: vec![
+            validation(
+                patches("p.operator == 'remove' || has(p.value)"),
+                "overriders.fieldOverrider: value is required for the operators add and replace",
+            ),
+            validation(
+                patches("p.operator != 'remove' || !has(p.value)"),
+                "overriders.fieldOverrider: value is forbidden for the operator remove",
+            ),
+            validation(
+                all_keys("labelsOverrider", &legal("k")),
+                format!(
+                    "overriders.labelsOverrider: the keys of value must be label keys: a name of up to \
+                     {LABEL_VALUE_LENGTH} characters, after an optional domain and a slash"
+                ),
+            ),
+            validation(
+                all_keys("annotationsOverrider", &legal("k.lowerAscii()")),
+                format!(
+                    "overriders.annotationsOverrider: the keys of value must be annotation keys: a name of up to \
+                     {LABEL_VALUE_LENGTH} characters, after an optional domain and a slash"
+                ),
+            ),
+        ],
+    }
+}
+
+/// The grades of nodes leave no gap.
+fn resource_models() -> Policy {
+    let amount = |value: &str| format!("quantity(string({value}))");
+    let same = |left: &str, right: &str| format!("{}.compareTo({}) == 0", amount(left), amount(right));
+    let no_limit = format!("'{}'", clusters::NO_LIMIT);
+    Policy {
+        name: "lockgate-resource-models",
+        rules: vec![resources(
+            clusters::GROUP,
+            "*",
+            &["CREATE", "UPDATE"],
+            &["clusters"],
+        )],
+        label: None,
+        variables: vec![(
+            "models",
+            "has(object.spec.resourceModels) ? object.spec.resourceModels : []".to_owned(),
+        )],
+        validations: vec![
+            validation(
+                "variables.models.all(m, m.grade < size(variables.models)) && \
+                 variables.models.all(m, variables.models[m.grade].grade == m.grade)",
+                "spec.resourceModels[].grade must count up from 0",
+            ),
+            validation(
+                format!(
+                    "variables.models.all(m, m.ranges.all(r, {}.isLessThan({})))",
+                    amount("r.min"),
+                    amount("r.max")
+                ),
+                "spec.resourceModels[].ranges[].max must be greater than min",
+            ),
+            validation(
+                format!(
+                    "variables.models.all(m, m.grade == 0 || m.grade > size(variables.models) || \
+                     size(m.ranges) == size(variables.models[m.grade - 1].ranges) && \
+                     m.ranges.all(r, variables.models[m.grade - 1].ranges.exists(p, p.name == r.name && {})))",
+                    same("p.max", "r.min")
+                ),
+                "spec.resourceModels[].ranges must name the same resources in every grade, and min must be the max of the grade before",
+            ),
+            validation(
+                format!(
+                    "size(variables.models) == 0 || variables.models[0].ranges.all(r, {})",
+                    same("r.min", "0")
+                ),
+                "spec.resourceModels[0].ranges[].min must be 0",
+            ),
+            validation(
+                format!(
+                    "size(variables.models) == 0 || variables.models[size(variables.models) - 1].ranges.all(r, {})",
+                    same("r.max", &no_limit)
+                ),
+                format!(
+                    "spec.resourceModels[].ranges[].max must be {} in the last grade",
+                    clusters::NO_LIMIT
+                ),
+            ),
+        ],
+    }
+}
+
+/// What a binding's dependencies are is read by programs.
+fn dependencies() -> Policy {
+    let key = keys::DEPENDENCIES;
+    Policy {
+        name: "lockgate-dependencies",
+        rules: vec![resources(
+            super::bindings::GROUP,
+            "*",
+            &["CREATE", "UPDATE"],
+            &["resourcebindings", "clusterresourcebindings"],
+        )],
+        label: None,
+        variables: Vec::new(),
+        validations: vec![validation(
+            format!(
+                "!has(object.metadata.annotations) || !('{key}' in object.metadata.annotations) || \
+                 object.metadata.annotations['{key}'].matches(r'^\\s*\\[(\\s*|\\s*\\{{[\\s\\S]*\\}}\\s*)\\]\\s*$')"
+            ),
+            format!("metadata.annotations[{key}] must be a JSON array of objects"),
+        )],
+    }
+}
+
+/// What its owner protects is not deleted, whoever asks.
+fn deletion_protected() -> Policy {
+    let key = keys::DELETION_PROTECTED;
+    Policy {
+        name: "lockgate-deletion-protected",
+        rules: vec![resources("*", "*", &["DELETE"], &["*"])],
+        label: Some(json!({"key": key, "operator": "In", "values": ["Always"]})),
+        variables: Vec::new(),
+        validations: vec![json!({
+            "expression": format!(
+                "!has(oldObject.metadata.labels) || !('{key}' in oldObject.metadata.labels) || \
+                 oldObject.metadata.labels['{key}'] != 'Always'"
+            ),
+            "messageExpression": format!(
+                "'the label {key}=Always protects it from deletion; remove the label first: kubectl label ' + \
+                 (request.namespace == '' || request.resource.resource == 'namespaces' ? '' : '-n ' + request.namespace + ' ') + \
+                 request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group) + \
+                 ' ' + oldObject.metadata.name + ' {key}-'"
+            ),
+            "message": format!("the label {key}=Always protects it from deletion; remove the label first"),
+            "reason": "Forbidden",
+        })],
+    }
+}
