@@ -39,7 +39,7 @@ pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence,
             if object::deleting(&live) {
                 return Ok(Presence::Gone);
             }
-            let _ = kind.cache.learn(&body);
+            let _ = kind.cache.learn_read(&body);
             let uid = object::meta_text(&live, "uid").to_owned();
             Ok(Presence::There { uid })
         }

@@ -78,10 +78,14 @@ pub(crate) async fn refresh(
     key: &Key,
 ) -> Result<(), PassError> {
     match state.link.get(&resource.object(&key.namespace, &key.name)).await {
-        Ok(answer) => remember(cache, &answer),
+        Ok(answer) => {
+            if let Err(error) = cache.learn_read(&answer) {
+                tracing::warn!(%error, "what was read again cannot be read");
+            }
+        }
         Err(LinkError::NotFound) => {
             if let Some(cached) = cache.get(key) {
-                cache.forget(key, &cached.uid);
+                cache.forget_gone(key, &cached.uid);
             }
         }
         Err(error) => {
@@ -115,7 +119,7 @@ pub(crate) async fn delete(
         // What the answer looks like depends on finalizers; the watch tells.
         Ok(()) => Ok(()),
         Err(LinkError::NotFound) => {
-            cache.forget(key, &cached.uid);
+            cache.forget_gone(key, &cached.uid);
             Ok(())
         }
         Err(LinkError::Conflict) => {
