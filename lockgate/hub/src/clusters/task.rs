@@ -133,11 +133,9 @@ impl Task {
             pause = self.leave(&cluster).await?;
         } else {
             self.write(Part::Main, |cluster| {
-                let finalizers = &mut cluster.metadata.finalizers;
-                if !cluster.metadata.deletion_timestamp.is_some()
-                    && !finalizers.iter().any(|f| f == keys::CLUSTER_FINALIZER)
-                {
-                    finalizers.push(keys::CLUSTER_FINALIZER.to_owned());
+                let metadata = &mut cluster.metadata;
+                if !metadata.deleting() && !metadata.finalizers.iter().any(|f| f == keys::CLUSTER_FINALIZER) {
+                    metadata.finalizers.push(keys::CLUSTER_FINALIZER.to_owned());
                 }
             })
             .await?;
@@ -419,7 +417,10 @@ impl Task {
             self.warned
                 .retain(|warned, _| warned.strip_suffix("Failed") != Some(failed));
         }
-        self.shared.options.events.success(&self.target(), reason, &message);
+        self.shared
+            .options
+            .events
+            .success(&self.target(), reason, &message);
     }
 
     /// Tells of something that is not well, unless that was the last thing told.
