@@ -7,7 +7,7 @@ use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
-use lockgate_engine::observe::{self, MemberReport, Scheduled, WorkView};
+use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use serde_json::Value;
 
 use super::works::{missing, targets, unwanted};
@@ -158,7 +158,16 @@ async fn report_template(
     if !everywhere || binding.spec.resource.uid != lockgate_engine::object::meta_text(&template, "uid") {
         return Ok(());
     }
-    let Some(status) = observe::aggregate_template(&template, &reports, state.clock.now()) else {
+    // Where every cluster has the whole, sums would exceed what the template asks for, and clients take the surplus for
+    // replicas that are about to end.
+    let duplicated = binding
+        .spec
+        .placement
+        .as_ref()
+        .and_then(|placement| placement.replica_scheduling.as_ref())
+        .is_none_or(|scheduling| scheduling.replica_scheduling_type == "Duplicated");
+    let counts = if duplicated { Counts::Weakest } else { Counts::Summed };
+    let Some(status) = observe::aggregate_template_as(&template, &reports, counts, state.clock.now()) else {
         return Ok(());
     };
     let mut told = template;
