@@ -38,7 +38,7 @@ async fn keep_definition(state: &State, name: &str) -> Result<(), PassError> {
     let Some(definition) = ours.iter().find(|definition| definition["metadata"]["name"] == name) else {
         return Ok(());
     };
-    let resource = Resource::custom_resource_definitions();
+    let resource = Resource::crds();
     match state.link.get(&resource.object("", name)).await {
         Ok(_) => return Ok(()),
         Err(LinkError::NotFound) => {}

@@ -120,7 +120,7 @@ impl Hub {
         let definitions = wiring.follow(
             &mut followed,
             &link,
-            Resource::custom_resource_definitions(),
+            Resource::crds(),
             intake::definition,
         );
         let events = Events::start(

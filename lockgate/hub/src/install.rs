@@ -103,7 +103,7 @@ fn contains(present: &Value, wanted: &Value) -> bool {
 }
 
 async fn established(link: &Link, name: &str) {
-    let path = Resource::custom_resource_definitions().object("", name);
+    let path = Resource::crds().object("", name);
     loop {
         let found: Option<Value> = match link.get(&path).await {
             Ok(body) => serde_json::from_slice(&body).ok(),

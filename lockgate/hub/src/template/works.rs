@@ -10,12 +10,12 @@ use lockgate_engine::gate::{self, Release, Removal};
 use lockgate_engine::observe;
 use lockgate_engine::place::webster;
 use lockgate_engine::render::{self, RenderInput};
+use machinery_value::hash::canonical_hash;
 
-use super::writes::{delete, write_work};
+use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT, REPORT_AFTER, Walk, binding_id};
 use crate::cache::Key;
 use crate::events::EventTarget;
-use crate::resource::Resource;
 use crate::state::{self, State};
 
 /// How many Works of one template are written at once.
@@ -56,11 +56,8 @@ impl Walk<'_> {
                 }
             }
         }
-        let results: Vec<Result<(), PassError>> = futures::stream::iter(&writes)
-            .map(|work| write_work(self.state, work))
-            .buffer_unordered(WORKS_AT_ONCE)
-            .collect()
-            .await;
+        let writes = writes.iter().map(|work| write_work(self.state, work));
+        let results = at_most(writes.collect()).await;
         let wait_for = self.remove_unwanted(binding).await?;
         if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
             verdict.unrendered = unrendered;
@@ -185,20 +182,23 @@ impl Walk<'_> {
         }
         match gate::removal(&missing(self.state, self.id, binding)) {
             Removal::Remove => {
-                let results: Vec<_> = futures::stream::iter(&unwanted)
-                    .map(|key| {
-                        let works = &self.state.caches.works;
-                        delete(self.state, works, &Resource::works(), key, "failed to delete a Work")
-                    })
-                    .buffer_unordered(WORKS_AT_ONCE)
-                    .collect()
-                    .await;
-                results.into_iter().collect::<Result<(), _>>()?;
+                let deletions = unwanted.iter().map(|key| delete_work(self.state, key));
+                for result in at_most(deletions.collect()).await {
+                    result?;
+                }
                 Ok(Vec::new())
             }
             Removal::WaitFor(clusters) => Ok(clusters),
         }
     }
+}
+
+/// Awaits requests, some of them at once.
+async fn at_most<F: Future<Output = Result<(), PassError>>>(requests: Vec<F>) -> Vec<Result<(), PassError>> {
+    futures::stream::iter(requests)
+        .buffer_unordered(WORKS_AT_ONCE)
+        .collect()
+        .await
 }
 
 /// The clusters that a binding goes to, as far as they exist.
@@ -252,5 +252,8 @@ pub(crate) fn missing(state: &State, id: &lockgate_engine::TemplateId, binding: 
 
 /// The id of a Work: the same whenever it is made again.
 pub(crate) fn derived_id(binding: &str, cluster: &str) -> String {
-    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, format!("{binding}/{cluster}").as_bytes()).to_string()
+    let hash = canonical_hash(&serde_json::Value::String(format!("{binding}/{cluster}")));
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.as_bytes()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }
