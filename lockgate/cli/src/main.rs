@@ -93,6 +93,7 @@ fn start_logging(level: &str) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(crate::print::wants_colour(&std::io::stderr()))
         .with_target(false)
         .init();
 }

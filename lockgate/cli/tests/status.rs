@@ -30,14 +30,23 @@ async fn the_whole_hub_in_every_form() {
     let hub = shop().await;
     let (code, text, error) = hub.run(&["status"]).await;
     assert_eq!((code, error.as_str()), (0, ""));
-    assert!(text.starts_with("1 policy, 0 templates, 1 cluster: 1 cluster is not well\n"), "{text}");
-    assert!(text.contains("PropagationPolicy shop/web   • Claims nothing"), "{text}");
+    assert!(
+        text.starts_with("1 policy, 0 templates, 1 cluster: 1 cluster is not well\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("PropagationPolicy shop/web   • Claims nothing"),
+        "{text}"
+    );
     assert!(text.contains("it has not been reached yet"), "{text}");
     assert!(!text.contains('\x1b'), "no colour in a pipe");
 
     let (_, text, _) = hub.run(&["status", "-A", "-o", "json"]).await;
     let report: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((&report["kind"], &report["policies"][0]["claimed"]), (&json!("FleetStatus"), &json!(0)));
+    assert_eq!(
+        (&report["kind"], &report["policies"][0]["claimed"]),
+        (&json!("FleetStatus"), &json!(0))
+    );
     let (_, text, _) = hub.run(&["status", "-o", "yaml"]).await;
     assert!(text.contains("kind: FleetStatus"), "{text}");
     let (_, text, _) = hub.run(&["status", "--no-headers", "-o", "wide"]).await;
@@ -48,16 +57,29 @@ async fn the_whole_hub_in_every_form() {
 async fn objects_by_all_their_names() {
     let hub = shop().await;
     // The context's namespace is shop.
-    for words in [&["cm/prices"][..], &["configmaps", "prices"], &["ConfigMap/prices", "-n", "shop"]] {
+    for words in [
+        &["cm/prices"][..],
+        &["configmaps", "prices"],
+        &["ConfigMap/prices", "-n", "shop"],
+    ] {
         let (code, text, error) = hub.run(&[&["status"], words].concat()).await;
         assert_eq!(code, 0, "{error}");
-        assert!(text.starts_with("ConfigMap shop/prices   • Not propagated\n"), "{text}");
-        assert!(text.contains("PropagationPolicy shop/web does not match: it selects the name web"), "{text}");
+        assert!(
+            text.starts_with("ConfigMap shop/prices   • Not propagated\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("PropagationPolicy shop/web does not match: it selects the name web"),
+            "{text}"
+        );
     }
     for (words, part) in [
         (&["pp/web"][..], "PropagationPolicy shop/web"),
         (&["cluster/member1"], "Cluster member1   ? Unknown"),
-        (&["ns/shop"], "namespaces are sent to every cluster without a policy"),
+        (
+            &["ns/shop"],
+            "namespaces are sent to every cluster without a policy",
+        ),
     ] {
         let (code, text, error) = hub.run(&[&["status"], words].concat()).await;
         assert_eq!(code, 0, "{error}");
@@ -73,7 +95,11 @@ async fn mistakes_are_answered_with_what_is_right() {
         (&["deployment"], 2, "KIND/NAME"),
         (&["deployment/"], 2, "not of the form KIND/NAME"),
         (&["deployment/web", "-A"], 2, "cannot be used with"),
-        (&["deployment/web"], 1, "there is no Deployment \"web\" in the namespace shop"),
+        (
+            &["deployment/web"],
+            1,
+            "there is no Deployment \"web\" in the namespace shop",
+        ),
         (&["cluster/member9"], 1, "there is no Cluster \"member9\""),
         (&["--context", "nowhere"], 2, "there are hub"),
         (&["-o", "xml"], 2, "table, wide, json, yaml"),
@@ -85,7 +111,10 @@ async fn mistakes_are_answered_with_what_is_right() {
     let bare = TestHub::bare().await;
     let (code, _, error) = bare.run(&["status"]).await;
     assert_eq!(code, 1);
-    assert!(error.contains("lockgate crds | kubectl apply --server-side -f -"), "{error}");
+    assert!(
+        error.contains("lockgate crds | kubectl apply --server-side -f -"),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -129,13 +158,21 @@ async fn definitions_install() {
         .await
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let documents: Vec<&str> = text.split("---\n").filter(|document| !document.trim().is_empty()).collect();
+    let documents: Vec<&str> = text
+        .split("---\n")
+        .filter(|document| !document.trim().is_empty())
+        .collect();
     assert_eq!(documents.len(), lockgate_api::definitions::definitions().len());
     for document in documents {
-        let object = machinery_value::decode::from_yaml(document.as_bytes()).unwrap().value;
+        let object = machinery_value::decode::from_yaml(document.as_bytes())
+            .unwrap()
+            .value;
         hub.local.create(object).await.unwrap();
     }
     let (code, text, error) = hub.run(&["status"]).await;
     assert_eq!(code, 0, "{error}");
-    assert!(text.starts_with("0 policies, 0 templates, 0 clusters: all is well"), "{text}");
+    assert!(
+        text.starts_with("0 policies, 0 templates, 0 clusters: all is well"),
+        "{text}"
+    );
 }

@@ -84,14 +84,21 @@ impl TestHub {
     }
 
     /// Runs a command to its end: exit code, standard output, standard error.
-    #[allow(dead_code, reason = "not every test that shares this file runs commands to their end")]
+    #[allow(
+        dead_code,
+        reason = "not every test that shares this file runs commands to their end"
+    )]
     pub(crate) async fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         let output = tokio::time::timeout(PATIENCE, self.command(arguments).output())
             .await
             .expect("the command hangs")
             .unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+        (
+            output.status.code().unwrap(),
+            text(output.stdout),
+            text(output.stderr),
+        )
     }
 }
 
@@ -122,8 +129,16 @@ pub(crate) async fn until(what: &str, mut is: impl FnMut() -> bool) {
 /// A field of an object of the hub.
 #[allow(dead_code, reason = "not every test that shares this file reads leases")]
 pub(crate) fn lease_holder(hub: &TestHub) -> Option<String> {
-    let lease: Value = hub
-        .local
-        .get("coordination.k8s.io/v1", "leases", "karmada-system", "lockgate-controller")?;
-    Some(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned())
+    let lease: Value = hub.local.get(
+        "coordination.k8s.io/v1",
+        "leases",
+        "karmada-system",
+        "lockgate-controller",
+    )?;
+    Some(
+        lease["spec"]["holderIdentity"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+    )
 }
