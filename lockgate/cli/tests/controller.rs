@@ -1,5 +1,7 @@
 //! `lockgate controller` as a process: what it needs, how it leads, how it ends.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic")]
+
 mod hub;
 
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! Every example is what it says it is: the hub takes it without a warning, and each of its policies is about one of its
 //! own objects.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

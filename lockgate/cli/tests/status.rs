@@ -1,5 +1,7 @@
 //! `lockgate status` and `lockgate crds` as people type them, on a hub without controllers.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may end by a panic")]
+
 mod hub;
 
 use hub::TestHub;
