@@ -47,6 +47,11 @@ impl Line {
         self.fault.send_replace(fault);
     }
 
+    /// What is wrong with it.
+    pub fn fault(&self) -> Fault {
+        self.fault.borrow().clone()
+    }
+
     /// How many writes went over it. Events, leases and questions about rights and tokens do not count.
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::Acquire)
@@ -91,9 +96,9 @@ impl Fuse {
         *self.left.lock() = Some(writes);
     }
 
-    /// Never blow.
-    pub fn disarm(&self) {
-        *self.left.lock() = None;
+    /// How many writes are left; none if it never blows.
+    pub fn left(&self) -> Option<u64> {
+        *self.left.lock()
     }
 
     /// Blows it now.
