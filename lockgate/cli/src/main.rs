@@ -1,7 +1,12 @@
 //! The `lockgate` binary: parses, calls, prints.
 
+mod connect;
+mod controller;
+mod crds;
 mod exit;
 mod gates;
+mod print;
+mod status;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +33,12 @@ struct Arguments {
 enum Command {
     /// Start a hub and member clusters on this machine
     Up(up::UpArguments),
+    /// Run the control plane against a hub of any kind
+    Controller(controller::ControllerArguments),
+    /// Show where everything is, what is not well, and why
+    Status(status::StatusArguments),
+    /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
+    Crds,
     /// Measure
     #[command(subcommand)]
     Bench(Bench),
@@ -41,7 +52,12 @@ enum Bench {
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
-    start_logging();
+    // A service says what it does; a command only what is wrong.
+    let level = match arguments.command {
+        Command::Controller(_) => "info",
+        _ => "warn",
+    };
+    start_logging(level);
     // One provider of cryptography for the whole process, chosen here.
     if rustls::crypto::ring::default_provider()
         .install_default()
@@ -51,6 +67,9 @@ fn main() -> std::process::ExitCode {
     }
     let result = match arguments.command {
         Command::Up(up) => up::run(up),
+        Command::Controller(arguments) => controller::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Crds => crds::run(),
         Command::Bench(Bench::Api(arguments)) => match lockgate_bench::run(arguments) {
             Ok(()) => Ok(std::process::ExitCode::SUCCESS),
             Err(error) => Err(Failure::Other(error.to_string())),
@@ -68,9 +87,9 @@ fn report(failure: &Failure) -> std::process::ExitCode {
     failure.code()
 }
 
-fn start_logging() {
+fn start_logging(level: &str) {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use lockgate_api::{Cluster, OverridePolicy, PropagationPolicy, ResourceSelector, Work, names};
+use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, Work, names};
 use lockgate_engine::TemplateId;
 use serde::Deserialize;
 
 use crate::cache::{Cached, Change};
+use crate::chores::Chore;
 use crate::state::{self, REPORT, State, WALK};
 use crate::template::REPORT_AFTER;
 
@@ -76,7 +77,11 @@ pub(crate) fn policy(state: &State, change: &Change) {
     if let Some(policy) = &new
         && policy.metadata.deleting()
     {
-        state.policies_to_release.add((policy.metadata.namespace.clone(), policy.metadata.name.clone()), 1);
+        let chore = Chore::Policy {
+            namespace: policy.metadata.namespace.clone(),
+            name: policy.metadata.name.clone(),
+        };
+        state.chores.add(chore, 1);
     }
 }
 
@@ -139,8 +144,11 @@ pub(crate) fn wake_bound(state: &State, wanted: impl Fn(&TemplateId) -> bool) {
     }
 }
 
-fn wake_namespaces(state: &State) {
-    state.caches.namespaces.for_each(|cached| state.namespaces.add_bulk(cached.key.name.to_string(), 1));
+/// Wakes every namespace.
+pub(crate) fn wake_namespaces(state: &State) {
+    if let Some(kind) = state.kinds.served("v1", "Namespace") {
+        kind.cache.for_each(|cached| state.namespaces.add_bulk(cached.key.name.to_string(), 1));
+    }
 }
 
 #[derive(Deserialize)]
@@ -226,27 +234,6 @@ pub(crate) fn work(state: &State, change: &Change) {
     }
 }
 
-/// A cluster changed.
-pub(crate) fn cluster(state: &State, change: &Change) {
-    let Some(key) = change.key() else { return };
-    let parse = |cached: &Option<Arc<Cached>>| -> Option<Arc<Cluster>> {
-        cached.as_ref().and_then(|cached| state::parse(cached)).map(Arc::new)
-    };
-    let (old, new) = (parse(&change.old), parse(&change.new));
-    state.put_cluster(&key.name, new.clone());
-    // How a cluster is changes all the time; what matters for placing and rendering does not.
-    if old.as_deref().map(fingerprint) == new.as_deref().map(fingerprint) {
-        return;
-    }
-    wake_bound(state, |_| true);
-    wake_namespaces(state);
-    let enablements = |cluster: &Option<Arc<Cluster>>| cluster.as_ref().map(|c| c.status.api_enablements.clone());
-    let going = new.as_ref().is_some_and(|cluster| cluster.metadata.deleting());
-    if going || enablements(&old) != enablements(&new) {
-        wake_lane(state, &key.name);
-    }
-}
-
 /// Wakes every Work of a cluster.
 pub(crate) fn wake_lane(state: &State, cluster: &str) {
     for cached in state.caches.works.list_in(&names::execution_namespace(cluster)) {
@@ -254,21 +241,10 @@ pub(crate) fn wake_lane(state: &State, cluster: &str) {
     }
 }
 
-/// The parts of a cluster that placing and rendering look at.
-fn fingerprint(cluster: &Cluster) -> impl PartialEq + use<> {
-    (
-        cluster.metadata.labels.clone(),
-        cluster.metadata.deleting(),
-        cluster.spec.clone(),
-        cluster.status.api_enablements.clone(),
-    )
-}
-
 /// A definition changed.
 pub(crate) fn definition(state: &State, change: &Change) {
     state.kinds.look();
-    state.definitions_to_keep.add(
-        change.key().map(|key| key.name.to_string()).unwrap_or_default(),
-        1,
-    );
+    if let (None, Some(key)) = (&change.new, change.key()) {
+        state.chores.add(Chore::Definition(key.name.to_string()), 1);
+    }
 }

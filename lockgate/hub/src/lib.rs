@@ -3,20 +3,36 @@
 //! which server it talks to.
 
 pub mod cache;
+mod chores;
 pub mod clock;
 pub mod clusters;
 pub mod connect;
 pub mod discovery;
+pub mod election;
+pub mod events;
 pub mod link;
+mod hub;
+mod intake;
+mod kinds;
+mod members;
+mod namespaces;
 mod queue;
+pub mod install;
+pub mod metrics;
 pub mod resource;
+mod state;
+mod template;
 pub mod watch;
 
 pub use cache::{Cache, Cached, Change, Key};
 pub use clock::Clock;
-pub use clusters::{ClusterChange, Clusters, ClustersOptions};
+pub use clusters::{ClusterChange, ClusterEvent, Clusters, ClustersOptions};
 pub use connect::{ConnectError, Connector, SecretConnector};
 pub use discovery::{Discovery, discover};
+pub use election::{Election, ElectionOptions, Guard};
+pub use events::{EventTarget, Events};
 pub use link::{DeleteOptions, Deleted, Link, LinkError};
+pub use hub::{Hub, HubError, HubOptions};
+pub use metrics::Metrics;
 pub use resource::Resource;
 pub use watch::{Following, follow};

@@ -14,9 +14,11 @@ use crate::template::{self, PassError, derived_id};
 
 /// Sends one namespace to every member.
 pub(crate) async fn pass(state: &State, name: &str) -> Result<(), PassError> {
-    let Some(namespace) = state
-        .caches
-        .namespaces
+    let Some(kind) = state.kinds.served("v1", "Namespace") else {
+        return Ok(());
+    };
+    let Some(namespace) = kind
+        .cache
         .get(&Key::new("", name))
         .and_then(|cached| state::parse::<Value>(&cached))
         .filter(|namespace| !object::deleting(namespace))

@@ -3,7 +3,7 @@
 //! Caches follow the API server; nothing here is the truth, and nothing is removed because something is missing here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, Work};
 use lockgate_engine::selector::PolicyIndex;
@@ -12,10 +12,12 @@ use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 
 use crate::cache::{Cache, Cached, Key};
+use crate::chores::Chore;
 use crate::clock::Clock;
+use crate::clusters::Clusters;
 use crate::election::Guard;
 use crate::events::Events;
-use crate::kinds::Kinds;
+use crate::kinds::{KindId, Kinds};
 use crate::link::Link;
 use crate::members::Members;
 use crate::metrics::Metrics;
@@ -43,18 +45,23 @@ pub(crate) struct State {
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
     /// What was last decided about where a template goes, for its status.
     pub(crate) verdicts: Mutex<HashMap<TemplateId, Verdict>>,
+    /// The kinds that bindings name.
+    pub(crate) bound_kinds: Mutex<BTreeSet<KindId>>,
     pub(crate) templates: Queue<TemplateId>,
     pub(crate) namespaces: Queue<String>,
+    pub(crate) chores: Queue<Chore>,
+    pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,
     pub(crate) kinds: Kinds,
     pub(crate) members: Members,
 }
 
 /// The hub's own kinds in memory.
 pub(crate) struct Caches {
+    pub(crate) propagation_policies: Arc<Cache>,
+    pub(crate) cluster_propagation_policies: Arc<Cache>,
     pub(crate) resource_bindings: Arc<Cache>,
     pub(crate) cluster_resource_bindings: Arc<Cache>,
     pub(crate) works: Arc<Cache>,
-    pub(crate) namespaces: Arc<Cache>,
 }
 
 /// Override policies, by namespace and name.
@@ -87,15 +94,6 @@ impl State {
     /// The clusters, by name.
     pub(crate) fn clusters(&self) -> Arc<Vec<Arc<Cluster>>> {
         self.clusters.read().clone()
-    }
-
-    /// Puts a cluster in its place, or takes it out.
-    pub(crate) fn put_cluster(&self, name: &str, cluster: Option<Arc<Cluster>>) {
-        let mut clusters = self.clusters.write();
-        let mut list: Vec<_> = clusters.iter().filter(|c| c.metadata.name != name).cloned().collect();
-        list.extend(cluster);
-        list.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        *clusters = Arc::new(list);
     }
 
     /// A cluster by name.

@@ -12,9 +12,10 @@ mod writes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use lockgate_api::meta::OwnerReference;
-use lockgate_api::{Binding, PropagationPolicy, keys, names};
+use lockgate_api::{Binding, PropagationPolicy, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision, Record};
 use lockgate_engine::object;
@@ -25,10 +26,13 @@ use crate::events::EventTarget;
 use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::state::{self, REPORT, State, WALK};
+pub(crate) use gone::{Presence, presence};
 pub(crate) use report::report;
+pub(crate) use works::{derived_id, missing, targets};
+pub(crate) use writes::{delete_work, encode, release_work, write_work, write_work_status};
 
 /// How long a status waits for more to tell.
-const REPORT_AFTER: std::time::Duration = std::time::Duration::from_millis(50);
+pub(crate) const REPORT_AFTER: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Why a pass did not reach its end.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +103,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId) -> Result<(), PassError
             "binding {} belongs to {} {}; rename one of the two objects",
             binding.metadata.name, resource.api_version, resource.kind
         );
-        state.events.warn(&EventTarget::of(&template), "ApplyPolicyFailed", &message);
+        state.events.warn(&EventTarget::of_value(&template), "ApplyPolicyFailed", &message);
         return Ok(());
     }
     let mut walk = Walk {
@@ -180,8 +184,8 @@ impl Walk<'_> {
                 named(policy),
                 joined(&from.namespace, &from.name)
             );
-            self.state.metrics.preempted(true);
-            let target = EventTarget::of(&self.template);
+            self.state.metrics.preempt_policy(true);
+            let target = EventTarget::of_value(&self.template);
             self.state.events.warn(&target, "PreemptPolicySucceed", &message);
         }
         Ok(())
@@ -213,13 +217,14 @@ impl Walk<'_> {
             return Ok(());
         }
         let message = format!("waiting for dependent overrides: {}", missing.join(", "));
-        let target = EventTarget::of(&self.template);
+        let target = EventTarget::of_value(&self.template);
         self.state.events.warn(&target, "ApplyPolicyFailed", &message);
         Err(PassError::NotYet(message))
     }
 
     /// Brings the binding to what was activated, placed.
     async fn bind(&mut self, decision: &Decision, policy: &Arc<PropagationPolicy>) -> Result<(), PassError> {
+        let begun = Instant::now();
         let before = self.binding.clone();
         let mut binding = before.clone().unwrap_or_default();
         self.identify(&mut binding);
@@ -253,9 +258,9 @@ impl Walk<'_> {
         self.write_binding(binding).await?;
         if matches!(decision.act, Act::Activate(_)) {
             let message = format!("Apply policy({}) succeed", named(policy));
-            let target = EventTarget::of(&self.template);
+            let target = EventTarget::of_value(&self.template);
             self.state.events.success(&target, "ApplyPolicySucceed", &message);
-            self.state.metrics.policy_applied(true);
+            self.state.metrics.apply_policy(true, begun.elapsed());
         }
         Ok(())
     }
@@ -301,6 +306,15 @@ pub(crate) fn scope_keys(id: &TemplateId) -> (&'static str, &'static str) {
     } else {
         (keys::RB_ID, keys::RB_FINALIZER)
     }
+}
+
+/// Whether a Work was made from this template, whatever became of its binding.
+fn is_bound_copy(work: &Work, id: &TemplateId) -> bool {
+    let copy = work.spec.workload.manifests.first().map(TemplateId::of);
+    work.metadata.label(scope_keys(id).0).is_some()
+        && copy.is_some_and(|copy| {
+            copy.kind == id.kind && copy.group() == id.group() && copy.namespace == id.namespace && copy.name == id.name
+        })
 }
 
 /// The id of a binding, which its Works carry.

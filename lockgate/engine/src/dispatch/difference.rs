@@ -16,29 +16,26 @@ fn is_server_metadata(field: &str) -> bool {
 /// Status and what servers write are not compared, and null and an empty list are the same as nothing. What is wanted and
 /// is otherwise there comes before what is there and not wanted, since the latter is often a default; metadata comes last.
 pub fn differing_path(desired: &Value, live: &Value) -> Option<String> {
-    let (Value::Object(desired), Value::Object(live)) = (desired, live) else {
+    let (Value::Object(desired_fields), Value::Object(live_fields)) = (desired, live) else {
         return (desired != live).then(String::new);
     };
     let body = |direction| {
         let counts = |field: &str| !matches!(field, "metadata" | "status");
-        first_in_map(desired, live, &FieldPath::root(), direction, &counts)
+        first_in_map(desired_fields, live_fields, direction, &counts)
     };
     let empty = Map::new();
-    let metadata_of = |object: &'_ Map<String, Value>| object.get("metadata").and_then(Value::as_object);
-    let (desired_metadata, live_metadata) = (metadata_of(desired), metadata_of(live));
     let metadata = |direction| {
-        let (desired, live) = (
-            desired_metadata.unwrap_or(&empty),
-            live_metadata.unwrap_or(&empty),
-        );
-        let counts = |field: &str| !is_server_metadata(field);
-        first_in_map(desired, live, &FieldPath::new("metadata"), direction, &counts)
+        let desired = desired["metadata"].as_object().unwrap_or(&empty);
+        let live = live["metadata"].as_object().unwrap_or(&empty);
+        let mut way = first_in_map(desired, live, direction, &|field| !is_server_metadata(field))?;
+        way.push(Step::Field("metadata"));
+        Some(way)
     };
     body(Direction::Wanted)
         .or_else(|| metadata(Direction::Wanted))
         .or_else(|| body(Direction::Extra))
         .or_else(|| metadata(Direction::Extra))
-        .map(|path| path.as_str().to_owned())
+        .map(|way| written(&way))
 }
 
 /// Which differences are looked for.
@@ -50,64 +47,73 @@ enum Direction {
     Extra,
 }
 
-fn first_in_map(
-    desired: &Map<String, Value>,
-    live: &Map<String, Value>,
-    path: &FieldPath,
+/// One step of a path.
+enum Step<'a> {
+    Field(&'a str),
+    Index(usize),
+}
+
+/// The way from a difference up to where the search began.
+type WayUp<'a> = Vec<Step<'a>>;
+
+fn first_in_map<'a>(
+    desired: &'a Map<String, Value>,
+    live: &'a Map<String, Value>,
     direction: Direction,
     counts: &dyn Fn(&str) -> bool,
-) -> Option<FieldPath> {
-    let mut desired_fields = desired
-        .iter()
-        .filter(|(field, value)| counts(field) && !is_nothing(value));
-    let inside = desired_fields.find_map(|(field, wanted)| {
-        first(
-            wanted,
-            live.get(field).unwrap_or(&Value::Null),
-            || below(path, field),
-            direction,
-        )
-    });
-    if direction == Direction::Wanted || inside.is_some() {
-        return inside;
+) -> Option<WayUp<'a>> {
+    for (field, wanted) in desired {
+        if counts(field)
+            && !is_nothing(wanted)
+            && let Some(mut way) = first(wanted, live.get(field).unwrap_or(&Value::Null), direction)
+        {
+            way.push(Step::Field(field));
+            return Some(way);
+        }
+    }
+    if direction == Direction::Wanted {
+        return None;
     }
     let is_extra = |field: &str| desired.get(field).is_none_or(is_nothing);
     live.iter()
         .find(|(field, value)| counts(field) && !is_nothing(value) && is_extra(field))
-        .map(|(field, _)| below(path, field))
+        .map(|(field, _)| vec![Step::Field(field)])
 }
 
-fn first(
-    desired: &Value,
-    live: &Value,
-    path: impl Fn() -> FieldPath,
-    direction: Direction,
-) -> Option<FieldPath> {
+fn first<'a>(desired: &'a Value, live: &'a Value, direction: Direction) -> Option<WayUp<'a>> {
     match (desired, live) {
-        (Value::Object(desired), Value::Object(live)) => {
-            first_in_map(desired, live, &path(), direction, &|_| true)
-        }
+        (Value::Object(desired), Value::Object(live)) => first_in_map(desired, live, direction, &|_| true),
         (Value::Array(desired), Value::Array(live)) if desired.len() == live.len() => {
             let mut pairs = desired.iter().zip(live).enumerate();
-            pairs.find_map(|(index, (desired, live))| first(desired, live, || path().index(index), direction))
+            pairs.find_map(|(index, (desired, live))| {
+                let mut way = first(desired, live, direction)?;
+                way.push(Step::Index(index));
+                Some(way)
+            })
         }
         (Value::Number(one), Value::Number(other)) if one.as_f64() == other.as_f64() => None,
-        (desired, live) => (direction == Direction::Wanted && desired != live).then(path),
+        (desired, live) => (direction == Direction::Wanted && desired != live).then(Vec::new),
     }
+}
+
+/// The path as text. A field whose name would be mistaken for a path is put in brackets.
+fn written(way: &WayUp<'_>) -> String {
+    let is_plain = |field: &str| {
+        let mut bytes = field.bytes();
+        !field.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    };
+    let down = way.iter().rev();
+    let path = down.fold(FieldPath::root(), |path, step| match step {
+        Step::Field(field) if is_plain(field) => path.child(field),
+        Step::Field(field) => path.key(field),
+        Step::Index(index) => path.index(*index),
+    });
+    path.as_str().to_owned()
 }
 
 /// Servers leave out lists without elements.
 fn is_nothing(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
-}
-
-/// The field below a path; one whose name would be mistaken for a path is put in brackets.
-fn below(path: &FieldPath, field: &str) -> FieldPath {
-    let plain = !field.is_empty()
-        && field
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if plain { path.child(field) } else { path.key(field) }
 }
 
 #[cfg(test)]

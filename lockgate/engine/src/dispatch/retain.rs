@@ -152,17 +152,22 @@ fn retain_pod(spec: &mut Map<String, Value>, live: &Value) {
 
 /// Addresses and ports are the member's to give.
 fn retain_service(spec: &mut Map<String, Value>, live: &Value) {
+    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
+    // A type without ports on nodes gives back those that it had; an alias has no address at all.
+    let (is_alias, has_node_ports) = (
+        kind == "ExternalName",
+        matches!(kind, "NodePort" | "LoadBalancer"),
+    );
+    if is_alias {
+        return;
+    }
     for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
         take_if_missing(spec, live, field);
     }
     if live["healthCheckNodePort"].as_i64().is_some_and(|port| port > 0) {
         take(spec, live, "healthCheckNodePort");
     }
-    // A type without ports on nodes gives back those that it had.
-    if !matches!(
-        spec.get("type").and_then(Value::as_str),
-        Some("NodePort" | "LoadBalancer")
-    ) {
+    if !has_node_ports {
         return;
     }
     let ports = spec.get_mut("ports").and_then(Value::as_array_mut);

@@ -5,6 +5,7 @@
 //! are, a finished Job with active Pods) are not made.
 
 mod addresses;
+mod deployment;
 mod job;
 mod phase;
 mod workload;
@@ -115,7 +116,7 @@ pub fn aggregate_template_as(
     }
     let mut status = Value::Object(old.clone());
     match Kind::of(template) {
-        Kind::Deployment => workload::deployment(template, members, counts, now, &mut status),
+        Kind::Deployment => deployment::deployment(template, members, counts, now, &mut status),
         Kind::StatefulSet => workload::stateful_set(template, members, counts, &mut status),
         Kind::ReplicaSet => workload::replica_set(template, members, counts, &mut status),
         Kind::DaemonSet => workload::daemon_set(template, members, &mut status),

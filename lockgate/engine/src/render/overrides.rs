@@ -66,11 +66,6 @@ impl Misfit {
     }
 }
 
-/// What changing a manifest needs to know, and where it leaves words for people.
-struct Scene<'a> {
-    warnings: &'a mut Vec<String>,
-}
-
 /// The rules that matter for a template in a cluster, in the order in which they are applied.
 pub fn relevant_overrides<'a>(
     template: &Value,
@@ -174,8 +169,7 @@ pub(super) fn apply(
     let identity = Identity::of(manifest);
     for rule in rules {
         let mut found = Vec::new();
-        let mut scene = Scene { warnings: &mut found };
-        apply_rule(manifest, rule.overriders, &mut scene)
+        apply_rule(manifest, rule.overriders, &mut found)
             .and_then(|()| identity.check(manifest))
             .map_err(|misfit| OverrideError {
                 policy: rule.policy_text(),
@@ -190,9 +184,13 @@ pub(super) fn apply(
     Ok(())
 }
 
-fn apply_rule(manifest: &mut Value, overriders: &Overriders, scene: &mut Scene<'_>) -> Result<(), Misfit> {
+fn apply_rule(
+    manifest: &mut Value,
+    overriders: &Overriders,
+    warnings: &mut Vec<String>,
+) -> Result<(), Misfit> {
     for overrider in &overriders.image_overrider {
-        image::apply(manifest, overrider, scene)?;
+        image::apply(manifest, overrider, warnings)?;
     }
     for overrider in &overriders.command_overrider {
         containers::apply(manifest, "command", overrider)?;
@@ -230,7 +228,7 @@ fn patch<'a>(
     operations: impl Iterator<Item = (&'a str, &'a str, Option<&'a Value>)>,
 ) -> Result<(), Misfit> {
     let mut steps = Vec::new();
-    let mut paths = Vec::new();
+    let mut origins = Vec::new();
     for (path, operator, value) in operations {
         let remove = || json!({"op": "remove", "path": path});
         let add = || json!({"op": "add", "path": path, "value": value});
@@ -241,13 +239,34 @@ fn patch<'a>(
             "replace" => steps.extend([remove(), add()]),
             other => return Err(Misfit::new(path, unknown_operator(other))),
         }
-        paths.push(path);
+        origins.resize(steps.len(), (path, operator));
     }
     if steps.is_empty() {
         return Ok(());
     }
-    json_patch::apply(document, &Value::Array(steps))
-        .map_err(|error| Misfit::new(paths.join(", "), error.to_string()))
+    let steps = Value::Array(steps);
+    json_patch::apply(document, &steps).map_err(|error| {
+        let (path, operator) = origins[failing_step(document, &steps).min(origins.len() - 1)];
+        Misfit::new(path, format!("{operator} does not apply: {error}"))
+    })
+}
+
+/// The first step that does not apply: a search among the beginnings of a patch that fails as a whole.
+fn failing_step(document: &Value, steps: &Value) -> usize {
+    let steps = steps.as_array().map_or(&[][..], Vec::as_slice);
+    let applies = |count: usize| {
+        json_patch::apply(&mut document.clone(), &Value::Array(steps[..count].to_vec())).is_ok()
+    };
+    let (mut good, mut bad) = (0, steps.len());
+    while good + 1 < bad {
+        let middle = good.midpoint(bad);
+        if applies(middle) {
+            good = middle
+        } else {
+            bad = middle
+        }
+    }
+    good
 }
 
 fn unknown_operator(operator: &str) -> String {
@@ -309,8 +328,8 @@ pub(super) fn applied_annotations(rules: &[SelectedRule<'_>]) -> Vec<(String, St
                 overriders: rule.overriders,
             })
             .collect();
-        // Plain structs of strings, maps and JSON are always written.
-        let text = serde_json::to_string(&applied).unwrap_or_default();
+        let text = serde_json::to_string(&applied)
+            .expect("strings, lists and maps with string keys are always written");
         (!applied.is_empty()).then(|| (key.to_owned(), go_escaped(text)))
     };
     [

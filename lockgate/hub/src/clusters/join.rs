@@ -75,7 +75,9 @@ pub enum JoinError {
     #[error("the name {0:?} is taken by another cluster: choose another name")]
     NameTaken(String),
     /// The hub does not know Clusters.
-    #[error("the hub does not serve Clusters: install the definitions with `lockgate crds | kubectl apply --server-side -f -`")]
+    #[error(
+        "the hub does not serve Clusters: install the definitions with `lockgate crds | kubectl apply --server-side -f -`"
+    )]
     NoDefinitions,
     /// The member refused something, or did not answer.
     #[error("failed to {doing} in the member: {error}")]
@@ -127,7 +129,10 @@ pub fn check(request: &JoinRequest) -> Result<(), JoinError> {
         refuse("the label value", value, names::label_value(value))?;
     }
     let fields = [("--provider", &request.provider), ("--region", &request.region)];
-    for (what, value) in fields.into_iter().chain(request.zones.iter().map(|zone| ("--zone", zone))) {
+    for (what, value) in fields
+        .into_iter()
+        .chain(request.zones.iter().map(|zone| ("--zone", zone)))
+    {
         refuse(what, value, names::label_value(value))?;
     }
     if request.endpoint.is_empty() {
@@ -175,8 +180,16 @@ pub async fn join_member(
     let secret = hub_secret(request, &token);
     ensure(hub_link, &Resource::secrets(), keys::CLUSTER_NAMESPACE, secret)
         .await
-        .map_err(hub(format!("write Secret {}/{}", keys::CLUSTER_NAMESPACE, request.name)))?;
-    report(&format!("hub: Secret {}/{}", keys::CLUSTER_NAMESPACE, request.name));
+        .map_err(hub(format!(
+            "write Secret {}/{}",
+            keys::CLUSTER_NAMESPACE,
+            request.name
+        )))?;
+    report(&format!(
+        "hub: Secret {}/{}",
+        keys::CLUSTER_NAMESPACE,
+        request.name
+    ));
     ensure(hub_link, &Resource::clusters(), "", cluster_object(request, &id))
         .await
         .map_err(hub(format!("write Cluster {}", request.name)))?;
@@ -235,7 +248,8 @@ async fn prepare_member(
     let group = "rbac.authorization.k8s.io";
     let roles = Resource::new(group, "v1", "clusterroles", "ClusterRole", false);
     let bindings = Resource::new(group, "v1", "clusterrolebindings", "ClusterRoleBinding", false);
-    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": rights::MEMBER_NAMESPACE}});
+    let space =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": rights::MEMBER_NAMESPACE}});
     let objects = [
         (Resource::namespaces(), "", space),
         (accounts, rights::MEMBER_NAMESPACE, rights::account(name)),
@@ -275,7 +289,9 @@ async fn obtain_token(
     }
     let token = token::request(member_link, namespace, &account)
         .await
-        .map_err(member(format!("get a token of ServiceAccount {namespace}/{account}")))?;
+        .map_err(member(format!(
+            "get a token of ServiceAccount {namespace}/{account}"
+        )))?;
     let until = token::Claims::of(&token).map(|claims| crate::clock::seconds(claims.expires()));
     report(&match until {
         Some(until) => format!("member: a token until {until}; the controllers renew it"),
@@ -403,7 +419,11 @@ fn describe(object: &Value) -> String {
     let metadata = &object["metadata"];
     match text(&metadata["namespace"]) {
         namespace if namespace.is_empty() => format!("{} {}", text(&object["kind"]), text(&metadata["name"])),
-        namespace => format!("{} {namespace}/{}", text(&object["kind"]), text(&metadata["name"])),
+        namespace => format!(
+            "{} {namespace}/{}",
+            text(&object["kind"]),
+            text(&metadata["name"])
+        ),
     }
 }
 
@@ -447,8 +467,12 @@ mod tests {
 
     #[test]
     fn what_others_added_survives() {
-        let mut object = json!({"metadata": {"uid": "u", "labels": {"theirs": "1"}}, "rules": [1, 2], "x": 1});
-        overlay(&mut object, &json!({"metadata": {"labels": {"ours": "2"}}, "rules": [3]}));
+        let mut object =
+            json!({"metadata": {"uid": "u", "labels": {"theirs": "1"}}, "rules": [1, 2], "x": 1});
+        overlay(
+            &mut object,
+            &json!({"metadata": {"labels": {"ours": "2"}}, "rules": [3]}),
+        );
         assert_eq!(
             object,
             json!({"metadata": {"uid": "u", "labels": {"theirs": "1", "ours": "2"}}, "rules": [3], "x": 1})

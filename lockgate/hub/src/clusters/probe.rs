@@ -21,8 +21,9 @@ const PAGE: usize = 500;
 /// More pages of nodes than any cluster has.
 const MAX_PAGES: usize = 200;
 
-const AGGREGATED: HeaderValue =
-    HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json");
+const AGGREGATED: HeaderValue = HeaderValue::from_static(
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
+);
 const TABLE: HeaderValue =
     HeaderValue::from_static("application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
 
@@ -36,8 +37,16 @@ pub(super) async fn health(link: &Link) -> Probe {
         Ok(_) => Probe::Healthy,
         Err(LinkError::Unreachable(why)) => Probe::Unreachable(why),
         // The code says enough; what stands behind it differs from probe to probe.
-        Err(LinkError::Refused { code, reason, message }) => {
-            let detail = if code >= 500 { String::new() } else { format!(" {message}") };
+        Err(LinkError::Refused {
+            code,
+            reason,
+            message,
+        }) => {
+            let detail = if code >= 500 {
+                String::new()
+            } else {
+                format!(" {message}")
+            };
             Probe::Unhealthy(format!("{code} {reason}{detail}"))
         }
         Err(other) => Probe::Unhealthy(other.to_string()),
@@ -71,7 +80,10 @@ impl Kinds {
         if self.known.is_some() && !tagged && !length {
             return Ok(false);
         }
-        let complete = self.known.as_ref().is_some_and(|known| known.unknown().is_empty());
+        let complete = self
+            .known
+            .as_ref()
+            .is_some_and(|known| known.unknown().is_empty());
         if complete && tagged {
             let mut same = true;
             for (root, tag) in ROOTS.iter().zip(&self.tags) {

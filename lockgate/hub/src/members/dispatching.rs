@@ -16,6 +16,7 @@ use super::lane::Lane;
 use super::telling::{Outcome, tell};
 use crate::cache::{Cache, Key};
 use crate::clock::later;
+use crate::events::EventTarget;
 use crate::link::{DeleteOptions, Link, LinkError};
 use crate::queue::Aspects;
 use crate::resource::Resource;
@@ -187,7 +188,7 @@ impl Sending<'_> {
                     let collection = self.resource.collection(&self.object_key.namespace);
                     match self.link.create(&collection, encode(&body)).await {
                         Ok(answer) => {
-                            self.state.metrics.created(&self.lane.cluster, &self.resource.kind, true, recreated);
+                            self.count_created(true, recreated);
                             let live = self.learn(&answer)?;
                             return Ok((Outcome::Applied { recreated }, Some(live), asked));
                         }
@@ -204,7 +205,7 @@ impl Sending<'_> {
                     let path = self.resource.object(&self.object_key.namespace, &self.object_key.name);
                     match self.link.replace(&path, encode(&body)).await {
                         Ok(answer) => {
-                            self.state.metrics.updated(&self.lane.cluster, &self.resource.kind, true);
+                            self.count_updated(true);
                             let live = self.learn(&answer)?;
                             return Ok((Outcome::Applied { recreated: false }, Some(live), asked));
                         }
@@ -234,12 +235,12 @@ impl Sending<'_> {
             error,
             LinkError::Refused { code: 400..500, .. } | LinkError::NotFound | LinkError::NotServed | LinkError::Conflict
         );
-        self.state.metrics.updated(&self.lane.cluster, &self.resource.kind, false);
+        self.count_updated(false);
         if !told {
             return Err(SendError::Member(error));
         }
         let message = error.to_string();
-        let target = crate::events::EventTarget::of(self.manifest).of_template(self.manifest);
+        let target = template_of(self.manifest);
         self.state.events.warn(
             &target,
             "SyncFailed",
@@ -257,6 +258,18 @@ impl Sending<'_> {
             .last_applied
             .as_ref()
             .is_some_and(|last| last.work_generation == self.work.metadata.generation)
+    }
+
+    fn count_created(&self, ok: bool, again: bool) {
+        let Resource { kind, .. } = self.resource;
+        let api_version = self.resource.api_version();
+        self.state.metrics.created(ok, &api_version, kind, &self.lane.cluster, again);
+    }
+
+    fn count_updated(&self, ok: bool) {
+        let Resource { kind, .. } = self.resource;
+        let api_version = self.resource.api_version();
+        self.state.metrics.updated(ok, &api_version, kind, &self.lane.cluster, ok);
     }
 
     fn may_write(&self) -> Result<(), SendError> {
@@ -320,11 +333,20 @@ impl Sending<'_> {
             self.lane.cluster,
             wait.as_secs()
         );
-        let target = crate::events::EventTarget::of(self.manifest).of_template(self.manifest);
+        let target = template_of(self.manifest);
         self.state.events.warn(&target, "DriftFight", &message);
         let due = later(now, wait);
         self.lane.queue.add_at(name.clone(), super::lane::DISPATCH, due);
         Ok(true)
+    }
+}
+
+/// The template behind a manifest, as events name it.
+fn template_of(manifest: &Value) -> EventTarget {
+    let uid = object::annotation(manifest, keys::TEMPLATE_UID).unwrap_or_default();
+    EventTarget {
+        uid: uid.to_owned(),
+        ..EventTarget::of_value(manifest)
     }
 }
 
@@ -409,7 +431,8 @@ async fn withdraw(
                 link.delete(&path, &options).await
             }
         };
-        state.metrics.deleted(&lane.cluster, &resource.kind, result.is_ok());
+        let (api_version, kind) = (resource.api_version(), &resource.kind);
+        state.metrics.deleted(result.is_ok(), &api_version, kind, &lane.cluster);
         match result {
             Ok(()) | Err(LinkError::NotFound) => return Ok(Sent::Member),
             Err(LinkError::Conflict) => {}

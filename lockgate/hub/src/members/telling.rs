@@ -68,7 +68,13 @@ pub(crate) async fn tell(
             let before = lockgate_api::Condition::find(&status.conditions, "Dispatching").map(|c| c.status.clone());
             let told = observe::dispatching(true, now);
             if before.as_deref() != Some("False") {
-                let target = crate::events::EventTarget::of_work(work);
+                let target = crate::events::EventTarget {
+                    api_version: "work.karmada.io/v1alpha1".to_owned(),
+                    kind: "Work".to_owned(),
+                    namespace: work.metadata.namespace.clone(),
+                    name: work.metadata.name.clone(),
+                    uid: work.metadata.uid.clone(),
+                };
                 state.events.success(&target, "WorkDispatching", &told.message);
             }
             told.put(&mut status.conditions);

@@ -39,7 +39,7 @@ pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence,
             if object::deleting(&live) {
                 return Ok(Presence::Gone);
             }
-            kind.cache.learn(&body);
+            let _ = kind.cache.learn(&body);
             let uid = object::meta_text(&live, "uid").to_owned();
             Ok(Presence::There { uid })
         }
@@ -104,19 +104,10 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
 /// The Works that were made from a template, whatever became of its binding.
 fn works_of(state: &State, id: &TemplateId) -> Vec<Work> {
     let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    let label = scope_keys(id).0;
     state
         .works_named(&name)
         .into_iter()
         .filter_map(|cached| state::parse::<Work>(&cached))
-        .filter(|work| {
-            let manifest = work.spec.workload.manifests.first();
-            work.metadata.label(label).is_some() && manifest.is_some_and(|manifest| is_copy(manifest, id))
-        })
+        .filter(|work| super::is_bound_copy(work, id))
         .collect()
-}
-
-fn is_copy(manifest: &Value, id: &TemplateId) -> bool {
-    let copy = TemplateId::of(manifest);
-    copy.kind == id.kind && copy.group() == id.group() && copy.namespace == id.namespace && copy.name == id.name
 }

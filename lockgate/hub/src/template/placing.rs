@@ -22,6 +22,7 @@ impl Walk<'_> {
             .metadata
             .annotation(keys::APPLIED_PLACEMENT)
             .and_then(|text| serde_json::from_str(text).ok());
+        let begun = std::time::Instant::now();
         let clusters = self.state.clusters();
         let placed = place::place(&PlaceInput {
             spec: &binding.spec,
@@ -70,12 +71,11 @@ impl Walk<'_> {
             }
         }
         if let Some((false, _, message)) = &verdict.scheduled {
-            let target = EventTarget::of(&self.template);
+            let target = EventTarget::of_value(&self.template);
             self.state.events.warn(&target, "ScheduleBindingFailed", message);
         }
-        self.state
-            .metrics
-            .scheduled(verdict.scheduled.as_ref().is_some_and(|(ok, ..)| *ok));
+        let ok = verdict.scheduled.as_ref().is_some_and(|(ok, ..)| *ok);
+        self.state.metrics.placed(ok, "ReconcileSchedule", begun.elapsed());
         verdict
     }
 
@@ -89,7 +89,7 @@ impl Walk<'_> {
         let message = format!("{SCHEDULED} Result: {{{}}}", result.join(", "));
         let name = joined(&binding.metadata.namespace, &binding.metadata.name);
         tracing::debug!(binding = %name, %message);
-        let target = EventTarget::of(&self.template);
+        let target = EventTarget::of_value(&self.template);
         self.state.events.success(&target, "ScheduleBindingSucceed", &message);
     }
 }

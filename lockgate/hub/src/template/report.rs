@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
-use lockgate_engine::observe::{self, MemberReport, WorkView};
+use lockgate_engine::claim::{Change, ContentHashes, Record};
+use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use serde_json::Value;
 
 use super::works::{missing, targets, unwanted};
@@ -69,31 +71,36 @@ fn binding_status(
     binding: &Binding,
     works: &[(String, Work)],
 ) -> lockgate_api::BindingStatus {
-    let now = seconds(state.clock.now());
+    let time = state.clock.now();
+    let now = seconds(time);
     let verdict = state.verdicts.lock().get(id).cloned().unwrap_or_default();
     let mut status = binding.status.clone();
     let views: Vec<WorkView<'_>> = works.iter().map(|(cluster, work)| WorkView { cluster, work }).collect();
-    let (mut items, fully_applied) = observe::aggregate_works(&views, &targets(binding), &now);
+    let (mut items, fully_applied) = observe::aggregate_works(&views, &targets(binding), time);
     for (cluster, message) in &verdict.unrendered {
-        let item = match items.iter_mut().find(|item| item.cluster_name == *cluster) {
-            Some(item) => item,
-            None => {
-                items.push(lockgate_api::binding::AggregatedStatusItem {
+        let at = items.partition_point(|item| item.cluster_name < *cluster);
+        if items.get(at).is_none_or(|item| item.cluster_name != *cluster) {
+            items.insert(
+                at,
+                AggregatedStatusItem {
                     cluster_name: cluster.clone(),
                     health: "Unknown".to_owned(),
-                    ..Default::default()
-                });
-                items.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
-                continue_with(&mut items, cluster)
-            }
-        };
-        item.applied = false;
-        item.applied_message.clone_from(message);
+                    ..AggregatedStatusItem::default()
+                },
+            );
+        }
+        items[at].applied = false;
+        items[at].applied_message.clone_from(message);
     }
     status.aggregated_status = items;
     let claimed = binding.metadata.label(keys::PP_ID).is_some() || binding.metadata.label(keys::CPP_ID).is_some();
     if let (Some((ok, reason, message)), true) = (&verdict.scheduled, claimed) {
-        observe::scheduled(*ok, reason, message, &now).put(&mut status.conditions);
+        let outcome = match *reason {
+            _ if *ok => Scheduled::Success,
+            "NoClusterFit" => Scheduled::NoClusterFit(message),
+            _ => Scheduled::Unschedulable(message),
+        };
+        observe::scheduled(outcome, time).put(&mut status.conditions);
         if *ok && status.scheduler_observed_generation != binding.metadata.generation {
             status.scheduler_observed_generation = binding.metadata.generation;
             status.last_scheduled_time = Some(now.clone());
@@ -104,17 +111,6 @@ fn binding_status(
     }
     unrendered(&verdict.unrendered, &now, &mut status.conditions);
     status
-}
-
-fn continue_with<'a>(
-    items: &'a mut [lockgate_api::binding::AggregatedStatusItem],
-    cluster: &str,
-) -> &'a mut lockgate_api::binding::AggregatedStatusItem {
-    let at = items
-        .iter()
-        .position(|item| item.cluster_name == cluster)
-        .unwrap_or_default();
-    &mut items[at]
 }
 
 /// Says which clusters have no manifest, and why; says nothing when all have one.
@@ -150,22 +146,28 @@ async fn report_template(
         return Ok(());
     };
     let targets = targets(binding);
+    // What waits for a policy, or for its turn, is not what members have.
+    let activated = Record::find(&template, Some(binding))
+        .is_some_and(|record| record.compare(&template, &ContentHashes::of(&template)) != Change::ByUser);
     let reports: Vec<MemberReport<'_>> = works
         .iter()
         .filter(|(cluster, work)| targets.contains(cluster.as_str()) && !work.metadata.deleting())
-        .map(|(cluster, work)| MemberReport {
-            cluster,
-            status: work.status.manifest_statuses.first().and_then(|seen| seen.status.as_ref()),
-            applied: super::works::is_there(work),
-            current: super::works::is_there(work),
-        })
+        .map(|(cluster, work)| MemberReport::of(cluster, work, activated))
         .collect();
     let everywhere = reports.len() == targets.len();
     if !everywhere || binding.spec.resource.uid != lockgate_engine::object::meta_text(&template, "uid") {
         return Ok(());
     }
-    let now = seconds(state.clock.now());
-    let Some(status) = observe::aggregate_template(&template, &reports, &now) else {
+    // Where every cluster has the whole, sums would exceed what the template asks for, and clients take the surplus for
+    // replicas that are about to end.
+    let duplicated = binding
+        .spec
+        .placement
+        .as_ref()
+        .and_then(|placement| placement.replica_scheduling.as_ref())
+        .is_none_or(|scheduling| scheduling.replica_scheduling_type == "Duplicated");
+    let counts = if duplicated { Counts::Weakest } else { Counts::Summed };
+    let Some(status) = observe::aggregate_template_as(&template, &reports, counts, state.clock.now()) else {
         return Ok(());
     };
     let mut told = template;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use lockgate_api::work::Workload;
-use lockgate_api::{Binding, Cluster, Condition, OverridePolicy, Work, keys, names};
+use lockgate_api::{Binding, Cluster, OverridePolicy, Work, keys, names};
 use lockgate_engine::gate::{self, Release, Removal};
-use lockgate_engine::object;
+use lockgate_engine::observe;
 use lockgate_engine::place::webster;
 use lockgate_engine::render::{self, RenderInput};
+use machinery_value::hash::canonical_hash;
 
-use super::writes::{delete, write_work};
+use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT, REPORT_AFTER, Walk, binding_id};
 use crate::cache::Key;
 use crate::events::EventTarget;
-use crate::resource::Resource;
 use crate::state::{self, State};
 
 /// How many Works of one template are written at once.
@@ -50,17 +50,14 @@ impl Walk<'_> {
                 Ok(Some(work)) => writes.push(work),
                 Ok(None) => {}
                 Err(message) => {
-                    let target = EventTarget::of(&self.template);
+                    let target = EventTarget::of_value(&self.template);
                     self.state.events.warn(&target, "ApplyOverridePolicyFailed", &message);
                     unrendered.insert(share.cluster.metadata.name.clone(), message);
                 }
             }
         }
-        let results: Vec<Result<(), PassError>> = futures::stream::iter(&writes)
-            .map(|work| write_work(self.state, work))
-            .buffer_unordered(WORKS_AT_ONCE)
-            .collect()
-            .await;
+        let writes = writes.iter().map(|work| write_work(self.state, work));
+        let results = at_most(writes.collect()).await;
         let wait_for = self.remove_unwanted(binding).await?;
         if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
             verdict.unrendered = unrendered;
@@ -98,7 +95,7 @@ impl Walk<'_> {
             if !seen.insert(name) {
                 continue;
             }
-            if let Some(cluster) = self.state.cluster(name) {
+            if let Some(cluster) = self.state.cluster(name).filter(|cluster| !cluster.metadata.deleting()) {
                 shares.push(Share {
                     cluster,
                     replicas: replicas.filter(|_| is_workload),
@@ -185,20 +182,23 @@ impl Walk<'_> {
         }
         match gate::removal(&missing(self.state, self.id, binding)) {
             Removal::Remove => {
-                let results: Vec<_> = futures::stream::iter(&unwanted)
-                    .map(|key| {
-                        let works = &self.state.caches.works;
-                        delete(self.state, works, &Resource::works(), key, "failed to delete a Work")
-                    })
-                    .buffer_unordered(WORKS_AT_ONCE)
-                    .collect()
-                    .await;
-                results.into_iter().collect::<Result<(), _>>()?;
+                let deletions = unwanted.iter().map(|key| delete_work(self.state, key));
+                for result in at_most(deletions.collect()).await {
+                    result?;
+                }
                 Ok(Vec::new())
             }
             Removal::WaitFor(clusters) => Ok(clusters),
         }
     }
+}
+
+/// Awaits requests, some of them at once.
+async fn at_most<F: Future<Output = Result<(), PassError>>>(requests: Vec<F>) -> Vec<Result<(), PassError>> {
+    futures::stream::iter(requests)
+        .buffer_unordered(WORKS_AT_ONCE)
+        .collect()
+        .await
 }
 
 /// The clusters that a binding goes to, as far as they exist.
@@ -221,7 +221,6 @@ pub(crate) fn targets(binding: &Binding) -> BTreeSet<&str> {
 pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> Vec<Key> {
     let targets = targets(binding);
     let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    let owner = super::scope_keys(id).0;
     state
         .works_named(&name)
         .into_iter()
@@ -229,7 +228,7 @@ pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding:
             let cluster = names::cluster_of(&cached.key.namespace).unwrap_or_default();
             !targets.contains(cluster)
                 && state::parse::<Work>(cached).is_some_and(|work| {
-                    !work.metadata.deleting() && work.metadata.label(owner) == Some(binding_id(binding, id))
+                    !work.metadata.deleting() && super::is_bound_copy(&work, id)
                 })
         })
         .map(|cached| cached.key.clone())
@@ -245,29 +244,16 @@ pub(crate) fn missing(state: &State, id: &lockgate_engine::TemplateId, binding: 
         .iter()
         .filter(|target| {
             let key = Key::new(&names::execution_namespace(&target.name), &name);
-            !state::work(&state.caches.works, &key).is_some_and(|work| is_there(&work))
+            !state::work(&state.caches.works, &key).is_some_and(|work| observe::is_applied(&work))
         })
         .map(|target| target.name.clone())
         .collect()
 }
 
-/// Whether the member has what its Work says.
-pub(crate) fn is_there(work: &Work) -> bool {
-    let applied = Condition::find(&work.status.conditions, "Applied").is_some_and(Condition::is_true);
-    let current = work
-        .status
-        .last_applied
-        .as_ref()
-        .is_none_or(|last| last.work_generation == work.metadata.generation);
-    applied && current
-}
-
 /// The id of a Work: the same whenever it is made again.
 pub(crate) fn derived_id(binding: &str, cluster: &str) -> String {
-    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, format!("{binding}/{cluster}").as_bytes()).to_string()
-}
-
-/// The generation of a template, for reports.
-pub(crate) fn generation(template: &serde_json::Value) -> i64 {
-    object::generation(template)
+    let hash = canonical_hash(&serde_json::Value::String(format!("{binding}/{cluster}")));
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.as_bytes()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }

@@ -52,7 +52,7 @@ async fn put(
 ) -> Result<bytes::Bytes, PassError> {
     match state.link.replace(&path, body).await {
         Ok(answer) => {
-            cache.learn(&answer);
+            remember(cache, &answer);
             Ok(answer)
         }
         Err(LinkError::Conflict | LinkError::NotFound) => {
@@ -60,6 +60,13 @@ async fn put(
             Err(PassError::Again)
         }
         Err(error) => Err(PassError::Link { what, error }),
+    }
+}
+
+/// Takes in the answer to a write. What cannot be read comes by the watch.
+fn remember(cache: &Cache, answer: &[u8]) {
+    if let Err(error) = cache.learn(answer) {
+        tracing::warn!(%error, "the answer to a write cannot be read");
     }
 }
 
@@ -71,7 +78,7 @@ pub(crate) async fn refresh(
     key: &Key,
 ) -> Result<(), PassError> {
     match state.link.get(&resource.object(&key.namespace, &key.name)).await {
-        Ok(answer) => cache.learn(&answer),
+        Ok(answer) => remember(cache, &answer),
         Err(LinkError::NotFound) => {
             if let Some(cached) = cache.get(key) {
                 cache.forget(key, &cached.uid);
@@ -159,7 +166,7 @@ impl Walk<'_> {
         if binding.metadata.resource_version.is_empty() {
             let what = "failed to create the binding";
             match self.state.link.create(&resource.collection(&key.namespace), body).await {
-                Ok(answer) => cache.learn(&answer),
+                Ok(answer) => remember(cache, &answer),
                 Err(LinkError::AlreadyExists) => {
                     refresh(self.state, cache, &resource, &key).await?;
                     return Err(PassError::Again);
@@ -261,7 +268,7 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
     let body = encode(&resource, work);
     if work.metadata.resource_version.is_empty() {
         match state.link.create(&resource.collection(&key.namespace), body).await {
-            Ok(answer) => state.caches.works.learn(&answer),
+            Ok(answer) => remember(&state.caches.works, &answer),
             Err(LinkError::AlreadyExists) => {
                 refresh(state, &state.caches.works, &resource, &key).await?;
                 return Err(PassError::Again);
@@ -275,5 +282,40 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
         replace(state, &state.caches.works, &resource, &key, body, "failed to write the Work").await?;
     }
     state.members.wake(&key);
+    Ok(())
+}
+
+/// Deletes a Work.
+pub(crate) async fn delete_work(state: &State, key: &Key) -> Result<(), PassError> {
+    let works = &state.caches.works;
+    delete(state, works, &Resource::works(), key, "failed to delete a Work").await
+}
+
+/// Lets a Work go that is being deleted.
+pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Result<(), PassError> {
+    let resource = Resource::works();
+    let works = &state.caches.works;
+    let mut going = work.clone();
+    going.metadata.finalizers.retain(|f| f != lockgate_api::keys::WORK_FINALIZER);
+    let body = encode(&resource, &going);
+    match replace(state, works, &resource, key, body, "failed to let a Work go").await {
+        Ok(_) => {
+            if going.metadata.finalizers.is_empty() {
+                works.forget(key, &work.metadata.uid);
+            }
+            Ok(())
+        }
+        // Somebody else has let it go.
+        Err(PassError::Again) if works.get(key).is_none() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a Work's status.
+pub(crate) async fn write_work_status(state: &State, key: &Key, work: &Work) -> Result<(), PassError> {
+    let resource = Resource::works();
+    let works = &state.caches.works;
+    let body = encode(&resource, work);
+    replace_status(state, works, &resource, key, body, "failed to write the Work's status").await?;
     Ok(())
 }

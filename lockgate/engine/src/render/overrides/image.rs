@@ -5,20 +5,20 @@ use std::fmt;
 use lockgate_api::overrides::ImageOverrider;
 use serde_json::Value;
 
-use super::{Misfit, Scene, containers, unknown_operator};
+use super::{Misfit, containers, unknown_operator};
 
 /// Changes the image at the path that the overrider names, else those of all containers.
 pub(super) fn apply(
     manifest: &mut Value,
     overrider: &ImageOverrider,
-    scene: &mut Scene<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<(), Misfit> {
     if let Some(predicate) = &overrider.predicate {
         let place = || predicate.path.clone();
         let Some(image) = manifest.pointer_mut(&predicate.path) else {
             return Err(Misfit::new(place(), "there is nothing"));
         };
-        return change(image, place, overrider, scene);
+        return change(image, place, overrider, warnings);
     }
     let Some((path, containers)) = containers::containers(manifest) else {
         return Ok(());
@@ -28,7 +28,7 @@ pub(super) fn apply(
         let Some(image) = container.get_mut("image") else {
             return Err(Misfit::new(place(), "there is nothing"));
         };
-        change(image, place, overrider, scene)?;
+        change(image, place, overrider, warnings)?;
     }
     Ok(())
 }
@@ -37,7 +37,7 @@ fn change(
     image: &mut Value,
     place: impl Fn() -> String,
     overrider: &ImageOverrider,
-    scene: &mut Scene<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<(), Misfit> {
     let Value::String(text) = image else {
         return Err(Misfit::new(place(), "this is not a string"));
@@ -57,7 +57,7 @@ fn change(
             if version.is_empty() || is_tag(&version) || is_digest(&version) {
                 parts.version = version;
             } else {
-                scene.warnings.push(format!(
+                warnings.push(format!(
                     "{}: {version:?} is neither a tag nor a digest, so the image keeps {:?}",
                     place(),
                     parts.version,
@@ -161,10 +161,7 @@ mod tests {
             operator: operator.to_owned(),
             value: value.to_owned(),
         };
-        let mut scene = Scene {
-            warnings: &mut warnings,
-        };
-        let text = match apply(&mut manifest, &overrider, &mut scene) {
+        let text = match apply(&mut manifest, &overrider, &mut warnings) {
             Ok(()) => manifest["image"].as_str().unwrap_or_default().to_owned(),
             Err(misfit) => format!("{}: {}", misfit.path, misfit.message),
         };
