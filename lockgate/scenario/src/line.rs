@@ -60,7 +60,9 @@ impl Line {
     /// The last writes, oldest first.
     pub fn recent(&self, count: u64) -> Vec<String> {
         let recent = self.recent.lock();
-        let skip = recent.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+        let skip = recent
+            .len()
+            .saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
         recent.iter().skip(skip).cloned().collect()
     }
 
@@ -203,7 +205,12 @@ fn names(path: &str, plural: &str) -> bool {
 
 /// Whether a request is a write that counts.
 fn is_counted(method: &Method, path: &str) -> bool {
-    let aside = ["/events", "/leases", "/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"];
+    let aside = [
+        "/events",
+        "/leases",
+        "/apis/authorization.k8s.io/",
+        "/apis/authentication.k8s.io/",
+    ];
     !matches!(*method, Method::GET | Method::HEAD)
         && !aside.iter().any(|part| path.contains(part))
         && !path.ends_with("/token")
@@ -219,7 +226,10 @@ impl http_body::Body for Cut {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Some(cut) = &mut self.cut
             && cut.as_mut().poll(cx).is_ready()
         {
@@ -240,12 +250,28 @@ mod tests {
         for (method, path, counts) in [
             (Method::GET, "/api/v1/namespaces", false),
             (Method::POST, "/api/v1/namespaces", true),
-            (Method::PUT, "/apis/apps/v1/namespaces/a/deployments/b/status", true),
+            (
+                Method::PUT,
+                "/apis/apps/v1/namespaces/a/deployments/b/status",
+                true,
+            ),
             (Method::POST, "/api/v1/namespaces/a/events", false),
             (Method::POST, "/apis/events.k8s.io/v1/namespaces/a/events", false),
-            (Method::PUT, "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", false),
-            (Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", false),
-            (Method::POST, "/api/v1/namespaces/a/serviceaccounts/b/token", false),
+            (
+                Method::PUT,
+                "/apis/coordination.k8s.io/v1/namespaces/a/leases/b",
+                false,
+            ),
+            (
+                Method::POST,
+                "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                false,
+            ),
+            (
+                Method::POST,
+                "/api/v1/namespaces/a/serviceaccounts/b/token",
+                false,
+            ),
         ] {
             assert_eq!(is_counted(&method, path), counts, "{method} {path}");
         }

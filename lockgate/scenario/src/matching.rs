@@ -137,7 +137,11 @@ mod tests {
             (json!(2), json!(2.0), true),
             (json!({}), json!("x"), false),
         ] {
-            assert_eq!(fits(&wanted, Some(&found), &memory), Ok(expected), "{wanted} {found}");
+            assert_eq!(
+                fits(&wanted, Some(&found), &memory),
+                Ok(expected),
+                "{wanted} {found}"
+            );
         }
         assert!(fits(&json!("$other"), Some(&json!(1)), &memory).is_err());
         assert!(fits(&json!(null), None, &memory).unwrap());

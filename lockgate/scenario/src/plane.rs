@@ -65,7 +65,7 @@ pub struct NoPlane;
 
 impl Plane for NoPlane {
     fn definitions(&self) -> Vec<Value> {
-        lockgate_api::definitions()
+        lockgate_api::definitions::definitions()
     }
 
     fn join<'a>(&'a self, _: Joining<'a>) -> BoxFuture<'a, Result<(), String>> {

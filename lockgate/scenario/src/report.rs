@@ -64,7 +64,11 @@ pub(crate) fn excerpt(object: &Value) -> String {
     if lines.len() <= EXCERPT {
         return text;
     }
-    format!("{}\n… and {} more lines", lines[..EXCERPT].join("\n"), lines.len() - EXCERPT)
+    format!(
+        "{}\n… and {} more lines",
+        lines[..EXCERPT].join("\n"),
+        lines.len() - EXCERPT
+    )
 }
 
 /// A value on one line.

@@ -86,7 +86,10 @@ pub async fn run(
                 outcome.runs = after;
                 let (was_cut, failure) = once(scenario, backend, plane, Mode::Cut(after)).await;
                 outcome.failure = failure.map(|mut failure| {
-                    failure.title = format!("{} (with the controllers killed after write {after})", failure.title);
+                    failure.title = format!(
+                        "{} (with the controllers killed after write {after})",
+                        failure.title
+                    );
                     failure
                 });
                 // Without a cut the controllers have no more writes than that.
@@ -233,7 +236,10 @@ impl Runner<'_> {
             let found = self.world.hub.server.get(&cluster).await;
             let found = found.map_err(|problem| problem.to_string())?.unwrap_or_default();
             if ready.get(&found).and_then(|status| status.as_str()) != Some("True") {
-                return Err(format!("{cluster} is not ready:\n{}", crate::report::excerpt(&found)));
+                return Err(format!(
+                    "{cluster} is not ready:\n{}",
+                    crate::report::excerpt(&found)
+                ));
             }
         }
         Ok(())
@@ -242,7 +248,9 @@ impl Runner<'_> {
     async fn steps(&mut self) -> Result<(), Box<Failure>> {
         for (position, step) in self.scenario.steps.iter().enumerate() {
             let number = position + 1;
-            let failed = |expected: String, found: String| Box::new(self::failure(self.scenario, number, step, expected, found));
+            let failed = |expected: String, found: String| {
+                Box::new(self::failure(self.scenario, number, step, expected, found))
+            };
             match &step.action {
                 Action::Expect(expectations) => {
                     for expectation in expectations {

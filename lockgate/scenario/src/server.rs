@@ -235,7 +235,10 @@ impl Server {
     pub async fn snapshot(&self) -> Result<Snapshot, Problem> {
         let mut snapshot = Snapshot::new();
         for resource in self.listable().await? {
-            if matches!(resource.plural.as_str(), "events" | "leases" | "componentstatuses") {
+            if matches!(
+                resource.plural.as_str(),
+                "events" | "leases" | "componentstatuses"
+            ) {
                 continue;
             }
             for item in self.items(&resource.collection("")).await? {
@@ -265,7 +268,10 @@ impl Server {
                 .of_kind(&api_version, &kind)
                 .ok_or_else(|| Problem::NotServed(format!("{kind} of {api_version}")))?,
         };
-        let path = resource.object(namespace_of(&resource, object), &text(&object["metadata"]["name"]));
+        let path = resource.object(
+            namespace_of(&resource, object),
+            &text(&object["metadata"]["name"]),
+        );
         Ok((resource, path))
     }
 

@@ -73,7 +73,11 @@ fn revisions(world: &World) -> Vec<u64> {
 }
 
 /// What is not at rest.
-fn moving(world: &World, controllers: Option<&dyn Controllers>, written: &[(Place, Written)]) -> Option<String> {
+fn moving(
+    world: &World,
+    controllers: Option<&dyn Controllers>,
+    written: &[(Place, Written)],
+) -> Option<String> {
     for (place, site) in world.sites() {
         if let Some(owed) = site.owed() {
             return Some(format!("{place}: {owed}"));
@@ -105,9 +109,13 @@ fn unseen(
     resource: &lockgate_hub::Resource,
     version: u64,
 ) -> Option<String> {
-    if world.site(place).is_some_and(|site| site.line.fault() == Fault::Down) {
+    if world
+        .site(place)
+        .is_some_and(|site| site.line.fault() == Fault::Down)
+    {
         return None;
     }
     let seen = controllers.seen(place, resource)?;
-    (seen < version).then(|| format!("the controllers have seen {resource} on {place} up to {seen}, not {version}"))
+    (seen < version)
+        .then(|| format!("the controllers have seen {resource} on {place} up to {seen}, not {version}"))
 }

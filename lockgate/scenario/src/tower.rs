@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
@@ -21,6 +22,8 @@ use crate::server::{Snapshot, version_of};
 
 /// How many changes may wait.
 const BUFFER: usize = 65_536;
+/// How often the revision is looked at while nothing happens.
+const LOOK: Duration = Duration::from_millis(2);
 /// Kinds whose status is simulated.
 const WORKLOADS: &[&str] = &["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"];
 
@@ -118,7 +121,10 @@ impl Tower {
 
     fn workloads(&self, state: &State, now: Timestamp) -> Option<String> {
         let options = self.simulated.as_ref()?;
-        let nodes = state.objects.keys().filter(|key| key.1 == "nodes" && key.0.is_empty());
+        let nodes = state
+            .objects
+            .keys()
+            .filter(|key| key.1 == "nodes" && key.0.is_empty());
         if nodes.count() < options.nodes.count {
             return Some("nodes are being made".to_owned());
         }
@@ -156,11 +162,14 @@ impl State {
                     return Some(format!("namespace {name} is empty and has not ended"));
                 }
             } else {
-                for (plural, object) in [("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")] {
-                    let key = (String::new(), plural.to_owned(), name.clone(), object.to_owned());
-                    if !self.objects.contains_key(&key) {
-                        return Some(format!("namespace {name} has no {plural}/{object} yet"));
-                    }
+                let account = (
+                    String::new(),
+                    "serviceaccounts".to_owned(),
+                    name.clone(),
+                    "default".to_owned(),
+                );
+                if !self.objects.contains_key(&account) {
+                    return Some(format!("namespace {name} has no account yet"));
                 }
             }
         }
@@ -176,7 +185,11 @@ impl State {
                 return Some(format!("{} has lost its owners and is still there", known.path));
             }
             let has = |finalizer: &str| known.finalizers.iter().any(|other| other == finalizer);
-            let owns = || self.objects.values().any(|other| other.owners.contains(&known.uid));
+            let owns = || {
+                self.objects
+                    .values()
+                    .any(|other| other.owners.contains(&known.uid))
+            };
             if known.deleting && (has("orphan") || (has("foregroundDeletion") && !owns())) {
                 return Some(format!("{} waits for the garbage collector", known.path));
             }
@@ -220,12 +233,17 @@ impl Known {
         let meta = &object["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let is_workload = object["kind"].as_str().is_some_and(|kind| WORKLOADS.contains(&kind));
+        let is_workload = object["kind"]
+            .as_str()
+            .is_some_and(|kind| WORKLOADS.contains(&kind));
         Self {
             path,
             uid: text(&meta["uid"]),
             version: text(&meta["resourceVersion"]),
-            owners: list(&meta["ownerReferences"]).iter().map(|owner| text(&owner["uid"])).collect(),
+            owners: list(&meta["ownerReferences"])
+                .iter()
+                .map(|owner| text(&owner["uid"]))
+                .collect(),
             finalizers: list(&meta["finalizers"]).iter().map(text).collect(),
             deleting: meta["deletionTimestamp"].is_string(),
             protected: meta["labels"][keys::DELETION_PROTECTED] == "Always",
@@ -239,16 +257,21 @@ async fn follow(server: ApiServer, state: Arc<Mutex<State>>) {
     loop {
         // Changes are handed out before the revision moves: whatever is ready now reaches at least up to here.
         let revision = server.revision();
-        while let Some(next) = changes.next().now_or_never() {
+        // Unconstrained, because a task whose turn is over would find nothing ready where something is.
+        while let Some(next) = tokio::task::unconstrained(changes.next()).now_or_never() {
             match next {
                 Some(changed) => state.lock().note(&changed),
                 None => return state.lock().lost = true,
             }
         }
         state.lock().read = revision;
-        match changes.next().await {
-            Some(changed) => state.lock().note(&changed),
-            None => return state.lock().lost = true,
+        tokio::select! {
+            next = changes.next() => match next {
+                Some(changed) => state.lock().note(&changed),
+                None => return state.lock().lost = true,
+            },
+            // A change that nobody is told about moves the revision all the same.
+            () = tokio::time::sleep(LOOK) => {}
         }
     }
 }

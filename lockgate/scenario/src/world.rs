@@ -80,7 +80,11 @@ impl World {
 
     /// The hub as controllers reach it.
     pub(crate) fn hub_client(&self, fuse: &Arc<Fuse>) -> kube::Client {
-        over(self.hub.server.client().clone(), self.hub.line.clone(), fuse.clone())
+        over(
+            self.hub.server.client().clone(),
+            self.hub.line.clone(),
+            fuse.clone(),
+        )
     }
 
     /// The members as controllers reach them.
@@ -104,7 +108,8 @@ impl Connector for Wires {
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
         let name = &cluster.metadata.name;
         let client = self.0.get(name).cloned();
-        let answer = client.ok_or_else(|| ConnectError::Config(format!("the scenario has no member {name:?}")));
+        let answer =
+            client.ok_or_else(|| ConnectError::Config(format!("the scenario has no member {name:?}")));
         Box::pin(std::future::ready(answer))
     }
 }

@@ -50,7 +50,12 @@ impl Embedded {
         self.site(name, clock, Some(options)).await
     }
 
-    async fn site(&mut self, name: &str, clock: &Clock, simulated: Option<SimOptions>) -> Result<Site, String> {
+    async fn site(
+        &mut self,
+        name: &str,
+        clock: &Clock,
+        simulated: Option<SimOptions>,
+    ) -> Result<Site, String> {
         let mut options = Options::new(self.pki()?);
         let time = clock.clone();
         options.clock = Arc::new(move || time.now());
@@ -59,9 +64,7 @@ impl Embedded {
             .map_err(|error| format!("{name} did not start: {error}"))?;
         let admin = UserInfo::new("admin", ["system:masters"]).authenticated();
         let client = kube::Client::new(server.as_user(admin), "default");
-        let simulation = simulated
-            .clone()
-            .map(|options| Member::start(&server, options));
+        let simulation = simulated.clone().map(|options| Member::start(&server, options));
         Ok(Site {
             server: Server::new(client),
             line: Arc::new(Line::default()),
@@ -77,15 +80,18 @@ impl Embedded {
 }
 
 impl Backend for Embedded {
-    fn open<'a>(&'a mut self, scenario: &'a Scenario, plane: &'a dyn Plane) -> BoxFuture<'a, Result<World, String>> {
+    fn open<'a>(
+        &'a mut self,
+        scenario: &'a Scenario,
+        plane: &'a dyn Plane,
+    ) -> BoxFuture<'a, Result<World, String>> {
         Box::pin(async move {
             let clock = Clock::manual(Timestamp::now());
             let hub = self.site("hub", &clock, None).await?;
             for definition in plane.definitions() {
-                hub.server
-                    .apply(&definition)
-                    .await
-                    .map_err(|problem| format!("failed to install {}: {problem}", definition["metadata"]["name"]))?;
+                hub.server.apply(&definition).await.map_err(|problem| {
+                    format!("failed to install {}: {problem}", definition["metadata"]["name"])
+                })?;
             }
             let mut members = BTreeMap::new();
             for member in &scenario.members {

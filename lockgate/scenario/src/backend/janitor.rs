@@ -57,7 +57,8 @@ impl Janitor {
 
     /// Something is owed until a whole pass, begun after the question, has found nothing: two quiet ones in a row.
     pub(crate) fn owed(&self) -> Option<String> {
-        (self.quiet.load(Ordering::Acquire) < 2).then(|| "namespaces and owners are being looked after".to_owned())
+        (self.quiet.load(Ordering::Acquire) < 2)
+            .then(|| "namespaces and owners are being looked after".to_owned())
     }
 
     /// A change was made from outside: look again before anything is called quiet.
@@ -89,7 +90,8 @@ async fn pass(server: &Server) -> Result<bool, Problem> {
             }
             let text = |key: &str| item["metadata"][key].as_str().unwrap_or("").to_owned();
             let path = resource.object(&text("namespace"), &text("name"));
-            let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": text("uid")}});
+            let options =
+                json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": text("uid")}});
             tolerate(
                 server
                     .send(Method::DELETE, &path, "application/json", options.to_string())
@@ -103,7 +105,10 @@ async fn pass(server: &Server) -> Result<bool, Problem> {
 
 /// Whether an object has owners and all of them are gone.
 async fn is_orphan(server: &Server, item: &Value) -> Result<bool, Problem> {
-    let owners = item["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+    let owners = item["metadata"]["ownerReferences"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     for owner in &owners {
         let named = json!({
             "apiVersion": owner["apiVersion"], "kind": owner["kind"],
@@ -127,7 +132,12 @@ async fn is_orphan(server: &Server, item: &Value) -> Result<bool, Problem> {
 async fn end(server: &Server, namespace: &Value) -> Result<bool, Problem> {
     let name = namespace["metadata"]["name"].as_str().unwrap_or("");
     let (mut acted, mut left) = (false, false);
-    for resource in server.listable().await?.into_iter().filter(|resource| resource.namespaced) {
+    for resource in server
+        .listable()
+        .await?
+        .into_iter()
+        .filter(|resource| resource.namespaced)
+    {
         for item in server.items(&resource.collection(name)).await? {
             left = true;
             if item["metadata"]["deletionTimestamp"].is_string() {

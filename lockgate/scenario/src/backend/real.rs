@@ -138,7 +138,10 @@ async fn install(server: &Server, definition: &Value) -> Result<(), String> {
         }
         tokio::time::sleep(std::time::Duration::from_millis(25)).await;
     }
-    Err(format!("failed to install {}: {last}", definition["metadata"]["name"]))
+    Err(format!(
+        "failed to install {}: {last}",
+        definition["metadata"]["name"]
+    ))
 }
 
 fn call(script: &Path, directory: Option<&Path>) -> Result<(), RealError> {
@@ -166,7 +169,11 @@ fn site(running: &Running) -> Site {
 }
 
 impl Backend for Real {
-    fn open<'a>(&'a mut self, scenario: &'a Scenario, plane: &'a dyn Plane) -> BoxFuture<'a, Result<World, String>> {
+    fn open<'a>(
+        &'a mut self,
+        scenario: &'a Scenario,
+        plane: &'a dyn Plane,
+    ) -> BoxFuture<'a, Result<World, String>> {
         Box::pin(async move {
             let clock = Clock::manual(Timestamp::now());
             if self.hub.is_none() {
@@ -183,7 +190,10 @@ impl Backend for Real {
                         let running = self.start(name, &[]).await?;
                         self.members.insert(name.clone(), running);
                     }
-                    self.members.get(name).map(site).ok_or("there is no such member")?
+                    self.members
+                        .get(name)
+                        .map(site)
+                        .ok_or("there is no such member")?
                 };
                 members.insert(name.clone(), site);
             }
@@ -195,12 +205,11 @@ impl Backend for Real {
         Box::pin(async move {
             // The janitors go on while the rest is cleaned: namespaces need them.
             let mut problems = Vec::new();
-            for (place, running) in self
-                .hub
-                .iter()
-                .map(|running| ("hub", running))
-                .chain(self.members.iter().map(|(name, running)| (name.as_str(), running)))
-            {
+            for (place, running) in self.hub.iter().map(|running| ("hub", running)).chain(
+                self.members
+                    .iter()
+                    .map(|(name, running)| (name.as_str(), running)),
+            ) {
                 if let Err(problem) = clean(&running.server, &running.first).await {
                     problems.push(format!("{place} could not be cleaned: {problem}"));
                 }
@@ -239,7 +248,8 @@ async fn clean(server: &Server, first: &Snapshot) -> Result<(), Problem> {
 
 /// Takes an object's finalizers and protection away, and deletes it.
 async fn release(server: &Server, path: &str) -> Result<(), Problem> {
-    let patch = json!({"metadata": {"finalizers": null, "labels": {lockgate_api::keys::DELETION_PROTECTED: null}}});
+    let patch =
+        json!({"metadata": {"finalizers": null, "labels": {lockgate_api::keys::DELETION_PROTECTED: null}}});
     let requests = [
         (Method::PATCH, "application/merge-patch+json", patch.to_string()),
         (Method::DELETE, "", String::new()),

@@ -71,7 +71,12 @@ impl Runner<'_> {
             match &expectation.check {
                 Check::Exists(of, wanted) => self.exists(place, of, wanted).await?,
                 Check::Absent(of) => self.absent(place, of).await?,
-                Check::List { of, names, count, each } => {
+                Check::List {
+                    of,
+                    names,
+                    count,
+                    each,
+                } => {
                     self.list(place, of, names.as_deref(), *count, each).await?;
                 }
                 Check::Event {
@@ -124,7 +129,10 @@ impl Runner<'_> {
             let mut all = of.clone();
             all.name = String::new();
             let others = self.all(place, &all).await?;
-            let names: Vec<&str> = others.iter().filter_map(|o| o["metadata"]["name"].as_str()).collect();
+            let names: Vec<&str> = others
+                .iter()
+                .filter_map(|o| o["metadata"]["name"].as_str())
+                .collect();
             let found = match names.as_slice() {
                 [] => "it is not there, nor any other of its kind".to_owned(),
                 names => format!("it is not there; there are {}", names.join(", ")),
@@ -178,7 +186,10 @@ impl Runner<'_> {
         each: &[(Path, Value)],
     ) -> Checked {
         let items = self.all(place, of).await?;
-        let mut found: Vec<&str> = items.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
+        let mut found: Vec<&str> = items
+            .iter()
+            .filter_map(|item| item["metadata"]["name"].as_str())
+            .collect();
         found.sort_unstable();
         let listed = |names: &[&str]| match names {
             [] => "none".to_owned(),
@@ -186,17 +197,24 @@ impl Runner<'_> {
         };
         if let Some(names) = names {
             // Names that are made from hashes are written with a star.
-            let fit = names.len() == found.len() && names.iter().zip(&found).all(|(wanted, name)| glob(wanted, name));
+            let fit = names.len() == found.len()
+                && names.iter().zip(&found).all(|(wanted, name)| glob(wanted, name));
             if !fit {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                return Err(Mismatch::new(format!("{of} on {place}: {}", listed(&names)), listed(&found)));
+                return Err(Mismatch::new(
+                    format!("{of} on {place}: {}", listed(&names)),
+                    listed(&found),
+                ));
             }
         }
         if let Some(count) = count
             && count != found.len() as u64
         {
             let expected = format!("{count} of {of} on {place}");
-            return Err(Mismatch::new(expected, format!("{}: {}", found.len(), listed(&found))));
+            return Err(Mismatch::new(
+                expected,
+                format!("{}: {}", found.len(), listed(&found)),
+            ));
         }
         for item in &items {
             let mut one = of.clone();
@@ -222,14 +240,21 @@ impl Runner<'_> {
             (false, Some(event)) => Err(Mismatch::new(format!("no {wanted}"), "it was told").with(event)),
             (true, None) => {
                 let said: Vec<String> = all.iter().map(brief).collect();
-                let said = if said.is_empty() { "no events".to_owned() } else { said.join("\n") };
+                let said = if said.is_empty() {
+                    "no events".to_owned()
+                } else {
+                    said.join("\n")
+                };
                 Err(Mismatch::new(wanted.to_string(), said))
             }
         }
     }
 
     async fn unchanged(&self, places: &Places, of: &[Reference], then: &Moment) -> Checked {
-        let now = self.moment().await.map_err(|what| Mismatch::new("a look at the servers", what))?;
+        let now = self
+            .moment()
+            .await
+            .map_err(|what| Mismatch::new("a look at the servers", what))?;
         let none = Snapshot::new();
         let look = |moment: &Moment, place: &Place| moment.snapshots.get(place).unwrap_or(&none).clone();
         if of.is_empty() {
@@ -240,7 +265,10 @@ impl Runner<'_> {
             }
             return match changes.as_slice() {
                 [] => Ok(()),
-                changes => Err(Mismatch::new("nothing on the members changed", changes.join("\n"))),
+                changes => Err(Mismatch::new(
+                    "nothing on the members changed",
+                    changes.join("\n"),
+                )),
             };
         }
         let (Places::On(places) | Places::OnlyOn(places)) = places;
@@ -257,7 +285,9 @@ impl Runner<'_> {
                 let (before, after) = (look(then, place), look(&now, place));
                 let found = match (before.get(&path), after.get(&path)) {
                     (None, _) => "it was not there".to_owned(),
-                    (Some((uid, _)), Some((other, _))) if uid != other => "it was deleted and made again".to_owned(),
+                    (Some((uid, _)), Some((other, _))) if uid != other => {
+                        "it was deleted and made again".to_owned()
+                    }
                     (Some((_, version)), Some((_, other))) if version != other => {
                         format!("it changed: resource version {other}, not {version}")
                     }
@@ -275,7 +305,12 @@ impl Runner<'_> {
         }
         let hub_writes = self.hub_writes() - self.last.hub_writes;
         let member_writes = self.member_writes() - self.last.member_writes;
-        let lines: Vec<String> = self.world.members.values().flat_map(|site| site.line.recent(member_writes)).collect();
+        let lines: Vec<String> = self
+            .world
+            .members
+            .values()
+            .flat_map(|site| site.line.recent(member_writes))
+            .collect();
         for (bound, number, what, recent) in [
             (hub, hub_writes, "the hub", self.world.hub.line.recent(hub_writes)),
             (members, member_writes, "the members", lines),
@@ -287,7 +322,10 @@ impl Runner<'_> {
             };
             if !fit {
                 let expected = format!("{wanted} writes to {what}");
-                return Err(Mismatch::new(expected, format!("{number}\n{}", recent.join("\n"))));
+                return Err(Mismatch::new(
+                    expected,
+                    format!("{number}\n{}", recent.join("\n")),
+                ));
             }
         }
         Ok(())
@@ -305,7 +343,9 @@ impl Event<'_> {
     fn fits(&self, event: &Value) -> bool {
         let about = &event["involvedObject"];
         event["reason"] == self.reason
-            && self.message.is_none_or(|message| glob(message, event["message"].as_str().unwrap_or("")))
+            && self
+                .message
+                .is_none_or(|message| glob(message, event["message"].as_str().unwrap_or("")))
             && self.about.is_none_or(|wanted| {
                 let kind = about["kind"].as_str().unwrap_or("").to_lowercase();
                 let word = wanted.kind.split('.').next().unwrap_or("");

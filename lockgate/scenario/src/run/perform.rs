@@ -42,12 +42,17 @@ impl Runner<'_> {
                 return match (answer, &step.refused) {
                     (Ok(written), None) => {
                         let on = step.on.clone();
-                        self.written.extend(written.into_iter().map(|change| (on.clone(), change)));
+                        self.written
+                            .extend(written.into_iter().map(|change| (on.clone(), change)));
                         Ok(())
                     }
                     (Err(problem), None) => Err(failed("that the server does this", problem.to_string())),
                     (Ok(_), Some(_)) => Err(failed("that the server refuses this", "it was done".to_owned())),
-                    (Err(Problem::Refused { message, .. }), Some(part)) if message.contains(part.as_str()) => Ok(()),
+                    (Err(Problem::Refused { message, .. }), Some(part))
+                        if message.contains(part.as_str()) =>
+                    {
+                        Ok(())
+                    }
                     (Err(problem), Some(part)) => {
                         let expected = format!("a refusal that contains {part:?}");
                         Err(failed(&expected, problem.to_string()))
@@ -120,9 +125,7 @@ async fn restore(server: &Server, of: &Reference) -> Result<Vec<Written>, Proble
     let Some(mut object) = server.get(of).await? else {
         return Err(Problem::Broken(format!("there is no {of}")));
     };
-    let deleted = server
-        .delete(of, Some(crate::file::Cascade::Orphan))
-        .await?;
+    let deleted = server.delete(of, Some(crate::file::Cascade::Orphan)).await?;
     let mut attempts = 0;
     while server.get(of).await?.is_some() {
         attempts += 1;
@@ -132,7 +135,13 @@ async fn restore(server: &Server, of: &Reference) -> Result<Vec<Written>, Proble
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     if let Some(meta) = object["metadata"].as_object_mut() {
-        for key in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"] {
+        for key in [
+            "uid",
+            "resourceVersion",
+            "generation",
+            "creationTimestamp",
+            "managedFields",
+        ] {
             meta.remove(key);
         }
     }
