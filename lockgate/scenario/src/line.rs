@@ -127,7 +127,7 @@ impl Fuse {
 }
 
 /// The same client, over a line and behind a fuse.
-pub fn over(client: kube::Client, line: Arc<Line>, fuse: Arc<Fuse>) -> kube::Client {
+pub(crate) fn over(client: kube::Client, line: Arc<Line>, fuse: Arc<Fuse>) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (client, line, fuse) = (client.clone(), line.clone(), fuse.clone());

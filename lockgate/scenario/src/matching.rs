@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// Values that a scenario remembers.
-pub type Memory = BTreeMap<String, Value>;
+pub(crate) type Memory = BTreeMap<String, Value>;
 
 /// Whether `found` fits; a mistake in `wanted` (a name that nothing was kept under) is an error.
 pub(crate) fn fits(wanted: &Value, found: Option<&Value>, memory: &Memory) -> Result<bool, String> {

@@ -53,6 +53,10 @@ pub trait Plane: Send + Sync {
 pub trait Controllers: Send + Sync {
     /// Whether nothing is queued or being worked on. What waits for a time to come is idle.
     fn idle(&self) -> bool;
+    /// What they are busy with, in words.
+    fn busy_with(&self) -> String {
+        String::new()
+    }
     /// The newest resource version of a resource that was seen on a server; none if nobody looks at it.
     fn seen(&self, place: &Place, resource: &Resource) -> Option<u64>;
     /// Stops them.

@@ -266,7 +266,7 @@ impl Runner<'_> {
                 }
                 Action::Remember(values) => {
                     for (name, reference, path) in values {
-                        self.remember(name, reference, path)
+                        self.remember(&step.on, name, reference, path)
                             .await
                             .map_err(|what| failed(format!("{path} of {reference}"), what))?;
                     }
@@ -288,8 +288,18 @@ impl Runner<'_> {
         Ok(())
     }
 
-    async fn remember(&mut self, name: &str, reference: &Reference, path: &Path) -> Result<(), String> {
-        let object = self.world.hub.server.get(reference).await;
+    async fn remember(
+        &mut self,
+        place: &Place,
+        name: &str,
+        reference: &Reference,
+        path: &Path,
+    ) -> Result<(), String> {
+        let site = self
+            .world
+            .site(place)
+            .ok_or_else(|| format!("there is no {place}"))?;
+        let object = site.server.get(reference).await;
         let object = object.map_err(|problem| problem.to_string())?;
         let object = object.ok_or_else(|| format!("there is no {reference}"))?;
         let value = path.get(&object).cloned().ok_or("nothing")?;

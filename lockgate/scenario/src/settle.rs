@@ -98,7 +98,7 @@ fn moving(
             }
         }
     }
-    (!controllers.idle()).then(|| "the controllers are not idle".to_owned())
+    (!controllers.idle()).then(|| format!("the controllers are not idle: {}", controllers.busy_with()))
 }
 
 /// A change that the controllers have not seen and could see.

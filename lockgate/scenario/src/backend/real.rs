@@ -232,7 +232,8 @@ async fn clean(server: &Server, first: &Snapshot) -> Result<(), Problem> {
             .snapshot()
             .await?
             .into_iter()
-            .filter(|(path, (uid, _))| first.get(path).is_none_or(|(known, _)| known != uid))
+            // What came back under another uid is needed as it was before.
+            .filter(|(path, _)| !first.contains_key(path))
             .map(|(path, _)| path)
             .collect();
         if left.is_empty() {

@@ -15,6 +15,8 @@ const VERBS: &[&str] = &[
     "restart", "advance", "member", "mark", "remember", "expect",
 ];
 
+/// The most characters that `--fill` makes.
+const MAX_FILL: usize = 4 << 20;
 /// Longer times are not moved in one step.
 const MAX_ADVANCE: Duration = Duration::from_secs(24 * 3600);
 
@@ -220,6 +222,14 @@ fn made(line: &str) -> Result<Value, String> {
             ("--from-literal", "configmap") => {
                 let (key, text) = value.split_once('=').ok_or("a literal is KEY=VALUE")?;
                 data.insert(key.to_owned(), text.into());
+            }
+            ("--fill", "configmap") => {
+                let size = |text: &str| text.parse().ok().filter(|size| *size <= MAX_FILL);
+                let (key, size) = value
+                    .split_once('=')
+                    .and_then(|(key, text)| Some((key, size(text)?)))
+                    .ok_or_else(|| format!("--fill is KEY=SIZE, of {MAX_FILL} at most"))?;
+                data.insert(key.to_owned(), "x".repeat(size).into());
             }
             _ => return Err(format!("create {kind} has no option {option}")),
         }
