@@ -5,18 +5,24 @@
 //! Every difference is told once, outside all locks, and in order; [`Cache::seen`] and [`Cache::synced`] move only after
 //! everything that they include was told. So whoever waits for them knows that its callbacks have run.
 
+mod feed;
 mod item;
+mod outbox;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use machinery_value::labels::LabelSelector;
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
 
-pub(crate) use item::{Item, Lifetime};
+use item::Item;
+pub(crate) use item::Lifetime;
+pub(crate) use outbox::OnChange;
+use outbox::{News, Outbox};
 use state::State;
 
 use crate::link::LinkError;
@@ -105,61 +111,41 @@ impl Change {
     }
 }
 
-/// What is told of a cache's differences.
-pub(crate) type OnChange = Arc<dyn Fn(&Change) + Send + Sync>;
-
-/// The watch waits while more than this is untold.
-const MAX_NEWS: usize = 4096;
-
-/// What waits to be told, in order.
-enum News {
-    Change(Change),
-    Seen(u64),
-    Synced,
-}
-
 /// The objects of one resource. Shared; everybody reads, the watch and our own writes feed it.
 pub struct Cache {
     resource: Resource,
     api_version: String,
     namespace: String,
+    selector: Option<LabelSelector>,
     state: RwLock<State>,
-    outbox: Mutex<Outbox>,
-    seen: AtomicU64,
-    synced: watch::Sender<bool>,
+    outbox: Outbox,
     trouble: Mutex<Option<LinkError>>,
 }
 
-struct Outbox {
-    news: std::collections::VecDeque<News>,
-    /// Somebody tells right now, and will tell what comes meanwhile too.
-    telling: bool,
-    on_change: Option<OnChange>,
-}
-
 impl Cache {
-    /// An empty cache of a resource, in one namespace or in all.
-    pub(crate) fn new(resource: &Resource, namespace: &str, on_change: OnChange) -> Self {
+    /// An empty cache of a resource, in one namespace or in all, of the objects that a selector matches.
+    pub(crate) fn new(
+        resource: &Resource,
+        namespace: &str,
+        selector: Option<LabelSelector>,
+        on_change: OnChange,
+    ) -> Self {
         Self {
             resource: resource.clone(),
             api_version: resource.api_version(),
             namespace: namespace.to_owned(),
+            selector,
             state: RwLock::default(),
-            outbox: Mutex::new(Outbox {
-                news: Default::default(),
-                telling: false,
-                on_change: Some(on_change),
-            }),
-            seen: AtomicU64::new(0),
-            synced: watch::Sender::new(false),
+            outbox: Outbox::new(on_change),
             trouble: Mutex::new(None),
         }
     }
 
     /// A cache that nobody feeds but its owner, by [`Cache::learn`] and [`Cache::forget`]; for tests of what reads it.
     pub fn detached(resource: &Resource) -> Self {
-        let cache = Self::new(resource, "", Arc::new(|_| {}));
-        cache.synced.send_replace(true);
+        let cache = Self::new(resource, "", None, Arc::new(|_| {}));
+        cache.outbox.push([News::Synced]);
+        cache.outbox.tell();
         cache
     }
 
@@ -208,13 +194,12 @@ impl Cache {
 
     /// Whether it was complete once. It stays so: a cache that lost its watch is old, not empty.
     pub fn synced(&self) -> bool {
-        *self.synced.borrow()
+        self.outbox.synced()
     }
 
     /// Returns once it is complete.
     pub async fn wait_synced(&self) {
-        // The sender lives as long as `self`, so that waiting cannot fail.
-        let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
+        self.outbox.wait_synced().await;
     }
 
     /// The newest resource version up to which everything was told; empty before the first list. Our own writes do not move
@@ -228,7 +213,7 @@ impl Cache {
 
     /// [`Cache::seen`] as a number; 0 before the first list.
     pub fn seen_version(&self) -> u64 {
-        self.seen.load(Ordering::Acquire)
+        self.outbox.seen()
     }
 
     /// Why the watch does not work at the moment, if it does not.
@@ -237,30 +222,49 @@ impl Cache {
     }
 
     /// Takes in the answer to our own write, so that the next pass sees it without waiting for the watch. An answer that says
-    /// that the object is over removes it.
+    /// that the object is over, or no longer one that is followed, removes it.
     pub fn learn(&self, body: &[u8]) -> Result<(), LinkError> {
+        self.take_in(body, true)
+    }
+
+    /// Takes in what a read of ours showed: newer than the watch, perhaps, but the work of others.
+    pub fn learn_read(&self, body: &[u8]) -> Result<(), LinkError> {
+        self.take_in(body, false)
+    }
+
+    /// Takes in that our own deletion removed the object with this uid.
+    pub fn forget(&self, key: &Key, uid: &str) {
+        self.update(|state| state.forget((&key.namespace, &key.name), uid).map(own));
+    }
+
+    /// Takes in that the object with this uid was found to be gone: others deleted it.
+    pub fn forget_gone(&self, key: &Key, uid: &str) {
+        self.update(|state| state.forget((&key.namespace, &key.name), uid));
+    }
+
+    fn take_in(&self, body: &[u8], ours: bool) -> Result<(), LinkError> {
         let text = std::str::from_utf8(body).map_err(|e| LinkError::BadAnswer(e.to_string()))?;
         let item = Item::parse(text)?;
         if !self.namespace.is_empty() && item.namespace != self.namespace {
             return Ok(());
         }
-        let over = item.lifetime.over();
+        let selected = self
+            .selector
+            .as_ref()
+            .is_none_or(|selector| item.matches(selector));
+        let over = item.lifetime.over() || !selected;
         let cached = |key| self.cached(&item, key);
         let id = (&*item.namespace, &*item.name);
         let rank = version(&item.resource_version);
         self.update(|state| {
-            own(if over {
+            let change = if over {
                 state.learn_over(id, &item.uid, rank)
             } else {
                 state.learn(id, &item.uid, rank, cached)
-            })
+            };
+            if ours { change.map(own) } else { change }
         });
         Ok(())
-    }
-
-    /// Takes in that our own deletion removed the object with this uid.
-    pub fn forget(&self, key: &Key, uid: &str) {
-        self.update(|state| own(state.forget((&key.namespace, &key.name), uid)));
     }
 
     fn cached(&self, item: &Item<'_>, key: Key) -> Cached {
@@ -278,161 +282,13 @@ impl Cache {
     fn update(&self, f: impl FnOnce(&mut State) -> Option<Change>) {
         {
             let mut state = self.state.write();
-            if let Some(change) = f(&mut state) {
-                // Under the state's lock, so that the order of telling is the order of changes.
-                self.outbox.lock().news.push_back(News::Change(change));
-            }
+            // Under the state's lock, so that the order of telling is the order of changes.
+            self.outbox.push(f(&mut state).map(News::Change));
         }
-        self.tell();
-    }
-
-    /// Tells what waits, unless somebody else is at it.
-    fn tell(&self) {
-        {
-            let mut outbox = self.outbox.lock();
-            if outbox.telling || outbox.news.is_empty() {
-                return;
-            }
-            outbox.telling = true;
-        }
-        // A callback that panics must not silence the cache for ever.
-        let telling = Telling(self);
-        loop {
-            let (news, on_change) = {
-                let mut outbox = self.outbox.lock();
-                match outbox.news.pop_front() {
-                    Some(news) => (news, outbox.on_change.clone()),
-                    None => {
-                        outbox.telling = false;
-                        std::mem::forget(telling);
-                        return;
-                    }
-                }
-            };
-            match news {
-                News::Change(change) => {
-                    if let Some(on_change) = on_change {
-                        on_change(&change);
-                    }
-                }
-                News::Seen(version) => self.seen.store(version, Ordering::Release),
-                News::Synced => {
-                    self.synced
-                        .send_if_modified(|synced| !std::mem::replace(synced, true));
-                }
-            }
-        }
+        self.outbox.tell();
     }
 }
 
-fn own(change: Option<Change>) -> Option<Change> {
-    change.map(|change| Change { own: true, ..change })
-}
-
-struct Telling<'a>(&'a Cache);
-
-impl Drop for Telling<'_> {
-    fn drop(&mut self) {
-        self.0.outbox.lock().telling = false;
-    }
-}
-
-/// What the watch feeds.
-impl Cache {
-    /// A list is about to be asked for.
-    pub(crate) fn list_begins(&self) {
-        self.state.write().list_begins();
-    }
-
-    /// The list's first page came, and says how new the list is.
-    pub(crate) fn list_is_at(&self, resource_version: &str) {
-        self.state.write().list_is_at(version(resource_version));
-    }
-
-    /// An object of the list that began last.
-    pub(crate) fn list_item(&self, text: &str) -> Result<(), LinkError> {
-        let item = Item::parse(text)?;
-        let id = (&*item.namespace, &*item.name);
-        let rank = version(&item.resource_version);
-        self.update(|state| state.list_item(id, &item.uid, rank, |key| self.cached(&item, key)));
-        Ok(())
-    }
-
-    /// The list is complete: what it did not hold is gone.
-    pub(crate) fn list_ends(&self, resource_version: &str) {
-        {
-            let mut state = self.state.write();
-            let gone = state.list_ends(version(resource_version));
-            let mut outbox = self.outbox.lock();
-            outbox.news.extend(gone.into_iter().map(News::Change));
-            outbox.news.push_back(News::Seen(state.streamed()));
-            outbox.news.push_back(News::Synced);
-        }
-        self.tell();
-    }
-
-    /// An object of the watch was created or changed.
-    pub(crate) fn watch_item(&self, text: &str) -> Result<(), LinkError> {
-        let item = Item::parse(text)?;
-        let id = (&*item.namespace, &*item.name);
-        let rank = version(&item.resource_version);
-        let terminating = item.lifetime.terminating();
-        self.step(rank, |state| {
-            state.watch_item(id, &item.uid, rank, terminating, |key| self.cached(&item, key))
-        });
-        Ok(())
-    }
-
-    /// An object of the watch was deleted.
-    pub(crate) fn watch_deleted(&self, text: &str) -> Result<(), LinkError> {
-        let item = Item::parse(text)?;
-        let id = (&*item.namespace, &*item.name);
-        let rank = version(&item.resource_version);
-        self.step(rank, |state| state.watch_deleted(id, &item.uid, rank));
-        Ok(())
-    }
-
-    /// The watch says that nothing else happened up to here. False when the server's history went back in time.
-    pub(crate) fn watch_bookmark(&self, text: &str) -> Result<bool, LinkError> {
-        let rank = version(&Item::parse(text)?.resource_version);
-        if rank < self.state.read().streamed() {
-            return Ok(false);
-        }
-        self.step(rank, |_| None);
-        Ok(true)
-    }
-
-    /// Where a watch goes on.
-    pub(crate) fn streamed(&self) -> u64 {
-        self.state.read().streamed()
-    }
-
-    fn step(&self, rank: u64, f: impl FnOnce(&mut State) -> Option<Change>) {
-        {
-            let mut state = self.state.write();
-            let change = f(&mut state);
-            state.stream_to(rank);
-            let mut outbox = self.outbox.lock();
-            outbox.news.extend(change.map(News::Change));
-            outbox.news.push_back(News::Seen(state.streamed()));
-        }
-        self.tell();
-    }
-
-    /// Waits while too much is untold, because somebody else tells it more slowly than the watch brings it.
-    pub(crate) async fn breathe(&self) {
-        while self.outbox.lock().news.len() > MAX_NEWS {
-            tokio::task::yield_now().await;
-        }
-        tokio::task::consume_budget().await;
-    }
-
-    pub(crate) fn set_trouble(&self, trouble: Option<LinkError>) {
-        *self.trouble.lock() = trouble;
-    }
-
-    /// Nobody wants to be told any more.
-    pub(crate) fn hush(&self) {
-        self.outbox.lock().on_change = None;
-    }
+fn own(change: Change) -> Change {
+    Change { own: true, ..change }
 }

@@ -39,7 +39,8 @@ pub async fn install(link: &Link) -> Result<(), InstallError> {
         let Some(resource) = resource(&definition, &kind) else {
             continue;
         };
-        put(link, &resource, &name, &definition)
+        let namespace = definition["metadata"]["namespace"].as_str().unwrap_or_default();
+        put(link, &resource, namespace, &name, &definition)
             .await
             .map_err(|error| InstallError::Refused {
                 kind: kind.clone(),
@@ -56,7 +57,7 @@ pub async fn install(link: &Link) -> Result<(), InstallError> {
     Ok(())
 }
 
-/// The resource of a definition. They are few, and all of them cluster-scoped.
+/// The resource of a definition. They are few, and their plurals are regular but for one.
 fn resource(definition: &Value, kind: &str) -> Option<Resource> {
     let api_version = definition["apiVersion"].as_str()?;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -64,16 +65,23 @@ fn resource(definition: &Value, kind: &str) -> Option<Resource> {
         "ValidatingAdmissionPolicy" => "validatingadmissionpolicies".to_owned(),
         other => format!("{}s", other.to_lowercase()),
     };
-    Some(Resource::new(group, version, &plural, kind, false))
+    let namespaced = definition["metadata"]["namespace"].is_string();
+    Some(Resource::new(group, version, &plural, kind, namespaced))
 }
 
-async fn put(link: &Link, resource: &Resource, name: &str, wanted: &Value) -> Result<(), LinkError> {
-    let path = resource.object("", name);
+async fn put(
+    link: &Link,
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+    wanted: &Value,
+) -> Result<(), LinkError> {
+    let path = resource.object(namespace, name);
     let present: Value = match link.get(&path).await {
         Ok(body) => serde_json::from_slice(&body).map_err(|e| LinkError::BadAnswer(e.to_string()))?,
         Err(LinkError::NotFound) => {
             let body = serde_json::to_vec(wanted).unwrap_or_default();
-            return match link.create(&resource.collection(""), body).await {
+            return match link.create(&resource.collection(namespace), body).await {
                 Ok(_) | Err(LinkError::AlreadyExists) => Ok(()),
                 Err(error) => Err(error),
             };

@@ -26,7 +26,7 @@ pub mod watch;
 
 pub use cache::{Cache, Cached, Change, Key};
 pub use clock::Clock;
-pub use clusters::{ClusterChange, ClusterEvent, Clusters, ClustersOptions};
+pub use clusters::{ClusterChange, Clusters, ClustersOptions};
 pub use connect::{ConnectError, Connector, SecretConnector};
 pub use discovery::{Discovery, discover};
 pub use election::{Election, ElectionOptions, Guard};

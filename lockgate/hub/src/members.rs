@@ -122,8 +122,4 @@ impl Members {
         self.lanes.read().values().map(|lane| lane.queue.depth()).sum()
     }
 
-    /// Every lane.
-    pub(crate) fn all(&self) -> Vec<Arc<Lane>> {
-        self.lanes.read().values().cloned().collect()
-    }
 }

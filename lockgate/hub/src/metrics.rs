@@ -3,14 +3,17 @@
 //! There are no globals: whoever counts is given a [`Metrics`]. Labels hold kinds, clusters and results, never names of objects,
 //! so that the number of series is bounded by the size of the fleet and not by what is in it.
 
+mod labels;
 mod serve;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, text};
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -19,74 +22,11 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::{Metric, Registry};
 
+use labels::{Attempt, ByCluster, ByEvent, ByQueue, ByResult, ByStep, Creation, Deletion, Update};
 pub use serve::{Serving, serve};
 
 /// A histogram for each result.
 type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByResult {
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByCluster {
-    member_cluster: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByQueue {
-    name: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByStep {
-    schedule_step: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEvent {
-    event: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Attempt {
-    result: &'static str,
-    schedule_type: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Scheduling {
-    result: &'static str,
-    schedule_type: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Creation {
-    result: &'static str,
-    apiversion: String,
-    kind: String,
-    member_cluster: String,
-    recreate: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-#[allow(non_snake_case, reason = "labels are spelled as those who read them expect")]
-struct Update {
-    result: &'static str,
-    apiversion: String,
-    kind: String,
-    member_cluster: String,
-    operationResult: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Deletion {
-    result: &'static str,
-    apiversion: String,
-    kind: String,
-    member_cluster: String,
-}
 
 /// A counter whose exposed name has no `_total`, as some known names have none. It is of no declared type, which is what
 /// OpenMetrics has for such names.
@@ -158,7 +98,7 @@ pub struct Metrics {
     cluster_fractions: [ClusterFraction; 6],
     cluster_sync: Durations<ByCluster>,
     attempts: Family<Attempt, Counter>,
-    scheduling: Durations<Scheduling>,
+    scheduling: Durations<Attempt>,
     algorithm: Durations<ByStep>,
     incoming: Family<ByEvent, Counter>,
     queue_depth: Family<ByQueue, Gauge>,
@@ -490,12 +430,8 @@ impl Metrics {
             schedule_type,
         };
         self.attempts.get_or_create(&attempt).inc();
-        let scheduling = Scheduling {
-            result,
-            schedule_type,
-        };
         self.scheduling
-            .get_or_create(&scheduling)
+            .get_or_create(&attempt)
             .observe(took.as_secs_f64());
     }
 
@@ -560,75 +496,4 @@ impl Metrics {
 fn put<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
     metric
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exposed_names_are_the_known_ones() {
-        let metrics = Metrics::new();
-        let took = Duration::from_millis(3);
-        metrics.match_policy(took);
-        metrics.apply_policy(true, took);
-        metrics.preempt_policy(false);
-        metrics.sync_work(true, took);
-        metrics.sync_workload(true, took);
-        metrics.created(true, "apps/v1", "Deployment", "m1", false);
-        metrics.updated(true, "apps/v1", "Deployment", "m1", true);
-        metrics.deleted(false, "apps/v1", "Deployment", "m1");
-        let figures = ClusterFigures {
-            ready: true,
-            nodes: 3,
-            cpu_allocatable: 1.5,
-            ..ClusterFigures::default()
-        };
-        metrics.cluster("m1", &figures);
-        metrics.cluster_sync("m1", took);
-        metrics.placed(true, "reconcile", took);
-        metrics.placing_step("Filter", took);
-        metrics.to_be_placed("BindingAdd");
-        metrics.queue_depth("template", 7);
-        metrics.queue_add("template", true);
-        metrics.queue_done("template", took, took);
-        metrics.event_dropped();
-        let text = metrics.encode();
-        for line in [
-            r#"resource_match_policy_duration_seconds_count 1"#,
-            r#"resource_apply_policy_duration_seconds_count{result="success"} 1"#,
-            r#"policy_apply_attempts_total{result="success"} 1"#,
-            r#"policy_preemption_total{result="error"} 1"#,
-            r#"binding_sync_work_duration_seconds_count{result="success"} 1"#,
-            r#"work_sync_workload_duration_seconds_count{result="success"} 1"#,
-            r#"create_resource_to_cluster{result="success",apiversion="apps/v1",kind="Deployment",member_cluster="m1",recreate="false"} 1"#,
-            r#"update_resource_to_cluster{result="success",apiversion="apps/v1",kind="Deployment",member_cluster="m1",operationResult="updated"} 1"#,
-            r#"delete_resource_from_cluster{result="error",apiversion="apps/v1",kind="Deployment",member_cluster="m1"} 1"#,
-            r#"cluster_ready_state{member_cluster="m1"} 1"#,
-            r#"cluster_node_number{member_cluster="m1"} 3"#,
-            r#"cluster_ready_node_number{member_cluster="m1"} 0"#,
-            r#"cluster_cpu_allocatable_number{member_cluster="m1"} 1.5"#,
-            r#"cluster_memory_allocated_bytes{member_cluster="m1"} 0.0"#,
-            r#"cluster_sync_status_duration_seconds_count{member_cluster="m1"} 1"#,
-            r#"karmada_scheduler_schedule_attempts_total{result="scheduled",schedule_type="reconcile"} 1"#,
-            r#"karmada_scheduler_e2e_scheduling_duration_seconds_count{result="scheduled",schedule_type="reconcile"} 1"#,
-            r#"karmada_scheduler_scheduling_algorithm_duration_seconds_count{schedule_step="Filter"} 1"#,
-            r#"karmada_scheduler_queue_incoming_bindings_total{event="BindingAdd"} 1"#,
-            r#"workqueue_depth{name="template"} 7"#,
-            r#"workqueue_adds_total{name="template"} 1"#,
-            r#"workqueue_retries_total{name="template"} 1"#,
-            r#"workqueue_queue_duration_seconds_count{name="template"} 1"#,
-            r#"workqueue_work_duration_seconds_count{name="template"} 1"#,
-            r#"lockgate_events_dropped_total 1"#,
-            concat!(
-                r#"karmada_build_info{version=""#,
-                env!("CARGO_PKG_VERSION"),
-                r#""} 1"#
-            ),
-        ] {
-            assert!(text.lines().any(|l| l == line), "{line} is missing:\n{text}");
-        }
-        metrics.forget_cluster("m1");
-        assert!(!metrics.encode().contains(r#"state{member_cluster="m1"}"#));
-    }
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::clock::{Clock, later};
 
 /// What of a key needs attention, as bits; their meaning is the owner's.
-pub type Aspects = u8;
+pub(crate) type Aspects = u8;
 
 /// How many failures in a row are retried in real time; further ones wait on the injected clock.
 const QUICK_RETRIES: u32 = 6;
@@ -27,7 +27,7 @@ const LAST_RETRY: Duration = Duration::from_secs(60);
 
 /// A queue of keys.
 #[derive(Debug)]
-pub struct Queue<K> {
+pub(crate) struct Queue<K> {
     state: Mutex<State<K>>,
     changed: Notify,
     clock: Clock,
@@ -61,7 +61,7 @@ struct Entry {
 
 impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     /// An empty queue.
-    pub fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Self {
             state: Mutex::new(State {
                 entries: HashMap::new(),
@@ -81,19 +81,19 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     }
 
     /// Adds a key, before all bulk work.
-    pub fn add(&self, key: K, aspects: Aspects) {
+    pub(crate) fn add(&self, key: K, aspects: Aspects) {
         self.state.lock().put(key, aspects, false);
         self.changed.notify_one();
     }
 
     /// Adds a key behind everything that users wait for.
-    pub fn add_bulk(&self, key: K, aspects: Aspects) {
+    pub(crate) fn add_bulk(&self, key: K, aspects: Aspects) {
         self.state.lock().put(key, aspects, true);
         self.changed.notify_one();
     }
 
     /// Adds a key after a moment, so that what comes until then is handled with it. A moment that already runs is kept.
-    pub fn add_soon(&self, key: K, aspects: Aspects, wait: Duration) {
+    pub(crate) fn add_soon(&self, key: K, aspects: Aspects, wait: Duration) {
         let mut state = self.state.lock();
         let entry = state.entries.entry(key.clone()).or_default();
         if entry.queued && !entry.in_hand {
@@ -117,7 +117,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     }
 
     /// Adds a key when the injected clock says so.
-    pub fn add_at(&self, key: K, aspects: Aspects, due: Timestamp) {
+    pub(crate) fn add_at(&self, key: K, aspects: Aspects, due: Timestamp) {
         let mut state = self.state.lock();
         let number = state.delay(key, aspects);
         state.timers.push(Reverse((due, number)));
@@ -126,7 +126,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     }
 
     /// Hands a key out, with everything that was asked of it; `None` when the queue is closed.
-    pub async fn next(&self) -> Option<(K, Aspects)> {
+    pub(crate) async fn next(&self) -> Option<(K, Aspects)> {
         loop {
             let wake = self.changed.notified();
             let (soon, timer) = {
@@ -156,12 +156,12 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     }
 
     /// Says that a key is done. It comes again at once if it was added meanwhile.
-    pub fn done(&self, key: &K) {
+    pub(crate) fn done(&self, key: &K) {
         self.finish(key, |_| None);
     }
 
     /// Says that handling a key failed: it comes again, later the more often it fails.
-    pub fn retry(&self, key: &K, aspects: Aspects) {
+    pub(crate) fn retry(&self, key: &K, aspects: Aspects) {
         self.finish(key, |failures| Some((aspects, failures)));
     }
 
@@ -197,7 +197,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     }
 
     /// Whether a key is ready, in hand or coming soon.
-    pub fn is_pending(&self, key: &K) -> bool {
+    pub(crate) fn is_pending(&self, key: &K) -> bool {
         let state = self.state.lock();
         state
             .entries
@@ -206,19 +206,19 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     }
 
     /// Whether nothing is ready, in hand or coming soon.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         let state = self.state.lock();
         state.urgent.is_empty() && state.bulk.is_empty() && state.in_hand == 0 && state.coming == 0
     }
 
     /// How many keys are ready or in hand.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         let state = self.state.lock();
         state.urgent.len() + state.bulk.len() + state.in_hand
     }
 
     /// Ends all waiting; nothing more is handed out.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.changed.notify_one();
     }
@@ -242,7 +242,7 @@ async fn sleep_until(due: Option<Instant>) {
 }
 
 /// How long the failure after `failures` others waits.
-pub fn backoff(failures: u32) -> Duration {
+pub(crate) fn backoff(failures: u32) -> Duration {
     FIRST_RETRY
         .saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX))
         .min(LAST_RETRY)

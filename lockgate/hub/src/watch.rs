@@ -10,6 +10,7 @@ mod lines;
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinery_value::labels::LabelSelector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
@@ -22,6 +23,8 @@ use lines::Lines;
 
 /// How many objects a page holds.
 const PAGE: usize = 500;
+/// Pages that were too long or too slow are halved, down to this.
+const SMALLEST_PAGE: usize = 10;
 /// How long the server may keep a watch open.
 const WATCH_SECONDS: u64 = 300;
 /// A watch that is silent for so long may hang on a dead connection: servers send bookmarks about once a minute.
@@ -58,7 +61,10 @@ pub fn follow(
     label_selector: Option<&str>,
     on_change: impl Fn(&Change) + Send + Sync + 'static,
 ) -> Following {
-    let cache = Arc::new(Cache::new(resource, namespace, Arc::new(on_change)));
+    // A selector that cannot be read selects nothing here; the server says what is wrong with it.
+    let selector =
+        label_selector.map(|s| LabelSelector::parse(s).unwrap_or_else(|_| LabelSelector::nothing()));
+    let cache = Arc::new(Cache::new(resource, namespace, selector, Arc::new(on_change)));
     let mut query = resource.collection(namespace);
     query.push('?');
     if let Some(selector) = label_selector {
@@ -70,7 +76,9 @@ pub fn follow(
         link: link.clone(),
         cache: cache.clone(),
         query,
+        page: PAGE,
         pause: SHORTEST_PAUSE,
+        relist_pause: SHORTEST_PAUSE,
     };
     Following {
         cache,
@@ -83,7 +91,11 @@ struct Follower {
     cache: Arc<Cache>,
     /// The collection with the start of a query.
     query: String,
+    page: usize,
+    /// The next pause after a failure.
     pause: Duration,
+    /// The next pause before a list that follows a list with no word from a watch between them.
+    relist_pause: Duration,
 }
 
 /// How a watch ended.
@@ -97,31 +109,32 @@ enum End {
 impl Follower {
     async fn run(mut self) {
         loop {
-            // What is listed here is told here; the watch below goes on from it.
             while let Err(error) = self.list().await {
+                if matches!(error, LinkError::BadAnswer(_) | LinkError::Unreachable(_)) {
+                    self.page = (self.page / 2).max(SMALLEST_PAGE);
+                }
                 self.wait_out(error).await;
             }
-            loop {
-                let begun = Instant::now();
-                let before = self.cache.streamed();
-                match self.watch().await {
-                    Ok(End::Resume) => {
-                        if begun.elapsed() < SHORT_LIFE && self.cache.streamed() == before {
-                            self.wait().await;
-                        }
+            self.page = PAGE;
+            self.watch_on().await;
+            // A server that cannot continue any watch must not be listed without a break.
+            sleep_and_double(&mut self.relist_pause).await;
+        }
+    }
+
+    /// Watches, one watch after another, until the server cannot go on from where the last one ended.
+    async fn watch_on(&mut self) {
+        loop {
+            let begun = Instant::now();
+            let before = self.cache.streamed();
+            match self.watch().await {
+                Ok(End::Resume) => {
+                    if begun.elapsed() < SHORT_LIFE && self.cache.streamed() == before {
+                        sleep_and_double(&mut self.pause).await;
                     }
-                    Ok(End::Relist) => {
-                        if begun.elapsed() < SHORT_LIFE {
-                            self.wait().await;
-                        }
-                        break;
-                    }
-                    Err(LinkError::Gone | LinkError::NotServed) => {
-                        self.wait().await;
-                        break;
-                    }
-                    Err(error) => self.wait_out(error).await,
                 }
+                Ok(End::Relist) | Err(LinkError::Gone | LinkError::NotServed) => return,
+                Err(error) => self.wait_out(error).await,
             }
         }
     }
@@ -131,7 +144,7 @@ impl Follower {
         let mut page_at = String::new();
         let mut first = true;
         loop {
-            let mut path = format!("{}limit={PAGE}", self.query);
+            let mut path = format!("{}limit={}", self.query, self.page);
             if !page_at.is_empty() {
                 path.push_str("&continue=");
                 push_escaped(&mut path, &page_at);
@@ -173,6 +186,7 @@ impl Follower {
                 return Ok(end);
             }
             self.well();
+            self.relist_pause = SHORTEST_PAUSE;
             self.cache.breathe().await;
         }
     }
@@ -226,14 +240,14 @@ impl Follower {
         self.cache.set_trouble(Some(error));
         match pause {
             Some(pause) => tokio::time::sleep(pause).await,
-            None => self.wait().await,
+            None => sleep_and_double(&mut self.pause).await,
         }
     }
+}
 
-    async fn wait(&mut self) {
-        tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-    }
+async fn sleep_and_double(pause: &mut Duration) {
+    tokio::time::sleep(*pause).await;
+    *pause = (*pause * 2).min(LONGEST_PAUSE);
 }
 
 #[derive(Deserialize)]

@@ -2,8 +2,10 @@
 //! metadata are read, and `managedFields` is cut out.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use machinery_value::labels::LabelSelector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -17,6 +19,7 @@ pub(crate) struct Item<'a> {
     pub(crate) resource_version: Cow<'a, str>,
     pub(crate) generation: i64,
     pub(crate) lifetime: Lifetime,
+    labels: Option<&'a RawValue>,
     text: &'a str,
     /// What must be put in front: objects inside a list need not say what they are.
     lacks_api_version: bool,
@@ -78,6 +81,8 @@ struct Meta<'a> {
     #[serde(default)]
     finalizers: Option<Vec<serde::de::IgnoredAny>>,
     #[serde(borrow, default)]
+    labels: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     managed_fields: Option<&'a RawValue>,
 }
 
@@ -99,11 +104,20 @@ impl<'a> Item<'a> {
                 deletion_grace_period_seconds: meta.deletion_grace_period_seconds,
                 finalizers: meta.finalizers,
             },
+            labels: meta.labels,
             text,
             lacks_api_version: top.api_version.is_none(),
             lacks_kind: top.kind.is_none(),
             managed_fields: meta.managed_fields.map(RawValue::get),
         })
+    }
+
+    /// Whether its labels match.
+    pub(crate) fn matches(&self, selector: &LabelSelector) -> bool {
+        let labels: Option<BTreeMap<Cow<'_, str>, Cow<'_, str>>> = self
+            .labels
+            .and_then(|labels| serde_json::from_str(labels.get()).ok());
+        selector.matches(|key| Some(&**labels.as_ref()?.get(key)?))
     }
 
     /// The whole object, in memory of its own: it says what it is, and who manages which field is left out.

@@ -141,20 +141,24 @@ impl Seat {
     /// Renews the lease; none when another holds it.
     pub(super) async fn renew(&self, lease: &Lease) -> Result<Option<Lease>, LinkError> {
         match self.put(lease.clone()).await {
-            // Somebody else wrote it: to take it, or to touch its metadata. Or an answer to us was lost on its way.
-            Err(LinkError::Conflict) => {
-                let current = Lease::parse(&self.link.get(&self.path).await?)?;
-                if current.holder() != self.options.identity {
-                    return Ok(None);
-                }
-                self.put(current).await.map(Some)
-            }
-            Err(LinkError::NotFound) => match self.create().await {
-                Err(LinkError::AlreadyExists) => Ok(None),
-                made => made.map(Some),
-            },
-            renewed => renewed.map(Some),
+            // Somebody else wrote it: to take it, to touch its metadata, to delete it. Or an answer to us was lost on its way.
+            Err(LinkError::Conflict | LinkError::NotFound) => {}
+            renewed => return renewed.map(Some),
         }
+        let current = match self.link.get(&self.path).await {
+            Ok(body) => Lease::parse(&body)?,
+            Err(LinkError::NotFound) => {
+                return match self.create().await {
+                    Err(LinkError::AlreadyExists) => Ok(None),
+                    made => made.map(Some),
+                };
+            }
+            Err(error) => return Err(error),
+        };
+        if current.holder() != self.options.identity {
+            return Ok(None);
+        }
+        self.put(current).await.map(Some)
     }
 
     /// Leaves the lease to whoever comes first.

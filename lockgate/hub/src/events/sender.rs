@@ -98,7 +98,7 @@ impl Sender {
             let body = body(news, &sent, &now);
             let path = events.object(namespace, &sent.name);
             match self.link.replace(&path, body).await {
-                // It has expired: it starts anew.
+                // It has expired, and this server makes nothing by replacing it: it starts anew.
                 Err(LinkError::NotFound) => {}
                 Err(error) => return Err(error),
                 Ok(_) => {

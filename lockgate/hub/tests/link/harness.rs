@@ -9,13 +9,14 @@ use base64::prelude::BASE64_STANDARD;
 use kube::Config;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use lockgate_hub::{Change, Following, Link, Resource, follow};
+use lockgate_hub::{Change, Clock, Following, Link, Resource, follow};
 use machinery_apiserver::{ApiServer, Listening, Options};
 use machinery_auth::{Pki, UserInfo};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+
+use crate::faults::Faults;
 
 /// Nothing in these tests takes this long on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -51,6 +52,7 @@ pub(crate) async fn bounded<T>(test: impl Future<Output = T>) -> T {
 pub(crate) struct Server {
     pub(crate) server: ApiServer,
     pub(crate) link: Link,
+    /// Keeps the server on loopback.
     _listening: Option<Listening>,
 }
 
@@ -66,6 +68,25 @@ impl Server {
             server,
             _listening: None,
         }
+    }
+
+    /// A link of the administrator's through faults.
+    pub(crate) fn faulty(&self) -> (Link, Faults) {
+        let faults = Faults::default();
+        let client = kube::Client::new(faults.on(self.server.as_user(admin())), "default");
+        (Link::new(client), faults)
+    }
+
+    /// Creates an object.
+    pub(crate) async fn make(&self, resource: &Resource, object: Value) -> Value {
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let body = object.to_string().into_bytes();
+        let made = self
+            .link
+            .create(&resource.collection(namespace), body)
+            .await
+            .unwrap();
+        serde_json::from_slice(&made).unwrap()
     }
 
     /// A server on loopback.
@@ -111,10 +132,15 @@ pub(crate) fn config_map(name: &str, v: &str) -> Vec<u8> {
     serde_json::to_vec(&object).unwrap()
 }
 
+/// The machine's time.
+pub(crate) fn clock() -> Clock {
+    Clock::real()
+}
+
 /// ConfigMaps with the label of [`config_map`], as they are followed, and what was told of them.
 pub(crate) struct Told {
     pub(crate) following: Following,
-    log: watch::Receiver<Vec<String>>,
+    pub(crate) log: watch::Receiver<Vec<String>>,
 }
 
 impl Told {
@@ -130,15 +156,22 @@ impl Told {
         Self { following, log }
     }
 
-    /// Waits until this was the last that was told, and gives all that was told since the last call.
+    /// Waits until this was the last that was told, and gives all that was told.
     pub(crate) async fn until(&mut self, last: &str) -> Vec<String> {
-        let mut all = Vec::new();
-        let _ = self
+        let log = self
             .log
             .wait_for(|log| log.last().is_some_and(|l| l == last))
             .await;
-        all.extend(self.log.borrow().iter().cloned());
-        all
+        log.unwrap().clone()
+    }
+
+    /// Waits until everything up to the server's present was told, and gives all that was told.
+    pub(crate) async fn until_now(&mut self, server: &ApiServer) -> Vec<String> {
+        let now = server.revision();
+        while self.following.cache.seen_version() < now {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        self.log.borrow().clone()
     }
 }
 
@@ -158,6 +191,3 @@ fn describe(change: &Change) -> String {
         (None, None) => panic!("nothing changed"),
     }
 }
-
-#[expect(dead_code, reason = "faults come next")]
-type Shared<T> = Arc<Mutex<T>>;
