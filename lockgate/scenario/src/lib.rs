@@ -15,6 +15,7 @@
 
 mod backend;
 mod file;
+mod hub;
 mod line;
 mod matching;
 mod path;
@@ -30,6 +31,7 @@ mod yaml;
 
 pub use backend::{Backend, Embedded, Real, RealError};
 pub use file::*;
+pub use hub::HubPlane;
 pub use line::{Fuse, Line};
 pub use path::Path;
 pub use plane::{Controllers, Joining, NoPlane, Plane, Setup};
