@@ -5,8 +5,10 @@ mod controller;
 mod crds;
 mod exit;
 mod gates;
+mod join;
 mod print;
 mod status;
+mod unjoin;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +37,10 @@ enum Command {
     Up(up::UpArguments),
     /// Run the control plane against a hub of any kind
     Controller(controller::ControllerArguments),
+    /// Let a cluster join the fleet
+    Join(join::JoinArguments),
+    /// Let a cluster leave the fleet
+    Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
@@ -68,6 +74,8 @@ fn main() -> std::process::ExitCode {
     let result = match arguments.command {
         Command::Up(up) => up::run(up),
         Command::Controller(arguments) => controller::run(&arguments),
+        Command::Join(arguments) => join::run(&arguments),
+        Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(Bench::Api(arguments)) => match lockgate_bench::run(arguments) {
