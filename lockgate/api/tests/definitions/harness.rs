@@ -1,6 +1,6 @@
 //! A server of either kind, and requests to it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use http_body_util::BodyExt;
@@ -219,8 +219,9 @@ fn resource(kind: &str) -> (String, bool) {
     if let Some((_, plural, namespaced)) = BUILT_IN.iter().find(|(known, ..)| *known == kind) {
         return ((*plural).to_owned(), *namespaced);
     }
-    let crd = definitions::crds()
-        .into_iter()
+    static CRDS: LazyLock<Vec<Value>> = LazyLock::new(definitions::crds);
+    let crd = CRDS
+        .iter()
         .find(|crd| crd["spec"]["names"]["kind"] == kind)
         .unwrap_or_else(|| panic!("no such kind: {kind}"));
     (
