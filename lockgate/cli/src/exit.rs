@@ -28,6 +28,9 @@ pub(crate) enum Failure {
     /// Exit code 6.
     #[error("{0}")]
     Damaged(String),
+    /// Exit code 7.
+    #[error("another took the lease, or it could not be renewed in time: start again to stand by")]
+    LeaseLost,
     /// Exit code 1.
     #[error("{0}")]
     Other(String),
@@ -42,6 +45,7 @@ impl Failure {
             Self::Unwritable { .. } => 4,
             Self::DirectoryInUse { .. } => 5,
             Self::Damaged(_) => 6,
+            Self::LeaseLost => 7,
         })
     }
 }

@@ -1,7 +1,9 @@
-//! Feature gates: `--feature-gates Name=true,Other=false`.
+//! Feature gates: `--feature-gates Name=true,Other=false`. What nobody sets is as the command that takes them says.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+
+use lockgate_engine::Gates;
 
 /// The gates that the controllers know.
 const KNOWN: &[&str] = &[
@@ -39,9 +41,59 @@ impl FromStr for FeatureGates {
     }
 }
 
+impl FeatureGates {
+    /// The gates as decisions see them: those that were set, and the rest as in `defaults`.
+    pub(crate) fn over(&self, defaults: Gates) -> Gates {
+        let gate = |name: &str, default: bool| self.0.get(name).copied().unwrap_or(default);
+        Gates {
+            failover: gate("Failover", defaults.failover),
+            no_cluster_fit_removes: gate("NoClusterFitRemoves", defaults.no_cluster_fit_removes),
+            preemption: gate("PropagationPolicyPreemption", defaults.preemption),
+            static_policy: gate("StaticPolicy", defaults.static_policy),
+        }
+    }
+}
+
+/// The defaults of `lockgate controller`: as released control planes have them, so that taking one over moves nothing.
+pub(crate) const CONTROLLER: Gates = Gates {
+    failover: false,
+    no_cluster_fit_removes: false,
+    preemption: false,
+    static_policy: false,
+};
+
+/// The defaults of `lockgate up`, where people try things: preemption is on.
+pub(crate) const UP: Gates = Gates {
+    preemption: true,
+    ..CONTROLLER
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_set_wins_over_the_defaults() {
+        let gates = |text: &str, defaults| text.parse::<FeatureGates>().unwrap().over(defaults);
+        assert_eq!(gates("", CONTROLLER), Gates::default());
+        assert!(gates("", UP).preemption);
+        assert!(!gates("PropagationPolicyPreemption=false", UP).preemption);
+        let all = KNOWN
+            .iter()
+            .map(|name| format!("{name}=true"))
+            .collect::<Vec<_>>()
+            .join(",");
+        assert_eq!(
+            gates(&all, CONTROLLER),
+            Gates {
+                failover: true,
+                no_cluster_fit_removes: true,
+                preemption: true,
+                static_policy: true,
+            },
+            "every known gate is one that decisions look at"
+        );
+    }
 
     #[test]
     fn gates_are_named_and_set() {

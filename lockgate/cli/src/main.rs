@@ -1,7 +1,14 @@
 //! The `lockgate` binary: parses, calls, prints.
 
+mod connect;
+mod controller;
+mod crds;
 mod exit;
 mod gates;
+mod join;
+mod print;
+mod status;
+mod unjoin;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +35,16 @@ struct Arguments {
 enum Command {
     /// Start a hub and member clusters on this machine
     Up(up::UpArguments),
+    /// Run the control plane against a hub of any kind
+    Controller(controller::ControllerArguments),
+    /// Let a cluster join the fleet
+    Join(join::JoinArguments),
+    /// Let a cluster leave the fleet
+    Unjoin(unjoin::UnjoinArguments),
+    /// Show where everything is, what is not well, and why
+    Status(status::StatusArguments),
+    /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
+    Crds,
     /// Measure
     #[command(subcommand)]
     Bench(Bench),
@@ -37,11 +54,18 @@ enum Command {
 enum Bench {
     /// The API server, embedded and real side by side
     Api(lockgate_bench::ApiArguments),
+    /// Propagation: objects through the hub to every member
+    Fleet(lockgate_bench::FleetArguments),
 }
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
-    start_logging();
+    // A service says what it does; a command only what is wrong.
+    let level = match arguments.command {
+        Command::Controller(_) => "info",
+        _ => "warn",
+    };
+    start_logging(level);
     // One provider of cryptography for the whole process, chosen here.
     if rustls::crypto::ring::default_provider()
         .install_default()
@@ -51,10 +75,20 @@ fn main() -> std::process::ExitCode {
     }
     let result = match arguments.command {
         Command::Up(up) => up::run(up),
-        Command::Bench(Bench::Api(arguments)) => match lockgate_bench::run(arguments) {
-            Ok(()) => Ok(std::process::ExitCode::SUCCESS),
-            Err(error) => Err(Failure::Other(error.to_string())),
-        },
+        Command::Controller(arguments) => controller::run(&arguments),
+        Command::Join(arguments) => join::run(&arguments),
+        Command::Unjoin(arguments) => unjoin::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Crds => crds::run(),
+        Command::Bench(bench) => {
+            let measured = match bench {
+                Bench::Api(arguments) => lockgate_bench::run(arguments),
+                Bench::Fleet(arguments) => lockgate_bench::run_fleet(&arguments),
+            };
+            measured
+                .map(|()| std::process::ExitCode::SUCCESS)
+                .map_err(|error| Failure::Other(error.to_string()))
+        }
     };
     match result {
         Ok(code) => code,
@@ -68,12 +102,13 @@ fn report(failure: &Failure) -> std::process::ExitCode {
     failure.code()
 }
 
-fn start_logging() {
+fn start_logging(level: &str) {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(crate::print::wants_colour(&std::io::stderr()))
         .with_target(false)
         .init();
 }

@@ -1,6 +1,7 @@
 //! `lockgate up`: a hub and member clusters in one process, each an API server on a loopback port of its own.
 
 mod cluster;
+mod control;
 mod directory;
 mod kubeconfig;
 
@@ -13,7 +14,7 @@ use clap::Args;
 use machinery_auth::Pki;
 
 use crate::exit::Failure;
-use crate::gates::FeatureGates;
+use crate::gates::{self, FeatureGates};
 use crate::up::cluster::{Cluster, Role};
 use crate::up::directory::{Directory, Ports};
 
@@ -80,6 +81,11 @@ async fn up(arguments: UpArguments) -> Result<ExitCode, Failure> {
         .clone()
         .unwrap_or_else(|| directory.path().join("kubeconfig"));
     kubeconfig::write(&target, &pki, &clusters, arguments.merge)?;
+    let gates = arguments.feature_gates.over(gates::UP);
+    let (hub, members) = clusters
+        .split_first()
+        .ok_or_else(|| Failure::Other("there is no hub".into()))?;
+    let control = control::start(hub, members, &pki, gates).await?;
     let took = started.elapsed();
 
     let code = if arguments.command.is_empty() {
@@ -90,6 +96,7 @@ async fn up(arguments: UpArguments) -> Result<ExitCode, Failure> {
     } else {
         run_command(&arguments.command, &target, stop).await?
     };
+    control.stop().await;
     for cluster in clusters {
         cluster.stop().await;
     }
@@ -126,7 +133,7 @@ async fn start_clusters(
 }
 
 /// Resolves at the first Ctrl-C or SIGTERM.
-fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen =
         |kind| signal(kind).map_err(|e| Failure::Other(format!("failed to listen for signals: {e}")));
@@ -202,7 +209,7 @@ fn print_banner(
         kubeconfig.display()
     ));
     print(&format!(
-        "\nNext, in another terminal:\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n{}\nCtrl-C stops it.",
+        "\nNext, in another terminal:\n\n  export KUBECONFIG={}\n  kubectl get clusters\n{}\nCtrl-C stops it.",
         kubeconfig.display(),
         if arguments.members > 0 {
             "  kubectl --context member1 get nodes\n"

@@ -1,1 +1,138 @@
-//! The observe station.
+//! The observe station: what happened in the members, and what the hub says about it.
+//!
+//! ```text
+//! member object ─▶ Work.status ─▶ binding.status.aggregatedStatus ─▶ template.status
+//!     observe       MemberReport       aggregate_works           aggregate_template
+//! ```
+//!
+//! What always holds: nothing here is said that no member said; a status whose only news would be a time is not
+//! written; and clients that wait for a template (`kubectl rollout status`, `kubectl wait`) end when every cluster that
+//! was counted is ready, and not before.
+
+mod binding;
+mod health;
+mod kind;
+mod reflect;
+mod template;
+mod work;
+
+use jiff::Timestamp;
+use lockgate_api::work::{ManifestStatus, ResourceIdentifier};
+use serde_json::Value;
+
+use crate::object::TemplateId;
+
+pub use binding::{Scheduled, WorkView, aggregate_works, scheduled};
+pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
+pub use work::{applied, dispatching, is_applied};
+
+/// How a member object does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Health {
+    /// It does what it should.
+    Healthy,
+    /// It does not, or not yet.
+    Unhealthy,
+    /// Nobody knows.
+    #[default]
+    Unknown,
+}
+
+impl Health {
+    /// As it is written in statuses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Healthy => "Healthy",
+            Self::Unhealthy => "Unhealthy",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// From how it is written in statuses.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "Healthy" => Self::Healthy,
+            "Unhealthy" => Self::Unhealthy,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What was seen of a member object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// The part of its status that is of use on the hub; none if it has no status.
+    pub status: Option<Value>,
+    /// How it does.
+    pub health: Health,
+}
+
+/// What is to be said of a live member object.
+pub fn observe(live: &Value) -> Observed {
+    Observed {
+        status: reflect::reflect(live),
+        health: health::health(live),
+    }
+}
+
+/// Names the manifest at this place of a Work.
+pub fn identifier(manifest: &Value, ordinal: i64) -> ResourceIdentifier {
+    let id = TemplateId::of(manifest);
+    let version = id
+        .api_version
+        .split_once('/')
+        .map_or(&*id.api_version, |(_, version)| version);
+    ResourceIdentifier {
+        ordinal,
+        group: id.group().to_owned(),
+        version: version.to_owned(),
+        kind: id.kind,
+        resource: String::new(),
+        namespace: id.namespace,
+        name: id.name,
+    }
+}
+
+/// What a Work says of one live member object, which is that of the manifest at this place.
+pub fn manifest_status(live: &Value, ordinal: i64) -> ManifestStatus {
+    let observed = observe(live);
+    ManifestStatus {
+        identifier: identifier(live, ordinal),
+        status: observed.status,
+        health: observed.health.as_str().to_owned(),
+    }
+}
+
+/// A time as statuses carry it: whole seconds.
+fn stamp(now: Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A count; 0 if it is not there, or is none.
+fn count(object: &Value, field: &str) -> i64 {
+    object.get(field).and_then(Value::as_i64).unwrap_or(0).max(0)
+}
+
+/// The condition of this type.
+fn condition<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
+    status
+        .get("conditions")?
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == kind)
+}
+
+/// Whether the condition of this type is `True`.
+fn is_true(status: &Value, kind: &str) -> bool {
+    condition(status, kind).is_some_and(|condition| condition["status"] == "True")
+}
+
+/// A text, cut to a length that fits in a status.
+fn cut(text: &str, limit: usize) -> &str {
+    text.char_indices()
+        .nth(limit)
+        .map_or(text, |(end, _)| &text[..end])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,290 @@
-//! The place station.
+//! The place station: which clusters a template goes to, and how many replicas each of them gets.
+//!
+//! A decision has four steps. A *trigger* says whether the binding is placed anew at all; *filters* say which clusters
+//! fit; *spread* picks among those; *divide* gives out the replicas. Every cluster that is left out has its reason.
+//!
+//! What always holds:
+//! - Whether a cluster is ready is no filter: only taints keep things off it.
+//! - A cluster that a binding goes to already is not left because of taints or kinds that it does not list.
+//! - A placement that fits no cluster removes nothing, unless the gate for that is on.
+//! - Groups of clusters (`clusterAffinities`) are tried forward from the one in use; only a rebalance starts again.
+
+mod divide;
+mod filter;
+mod spread;
+#[cfg(test)]
+mod tests;
+mod trigger;
+mod webster;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use lockgate_api::binding::TargetCluster;
+use lockgate_api::{BindingSpec, Cluster, Placement};
+
+use self::filter::{Fit, Group};
+use crate::Gates;
+
+pub use trigger::{Trigger, trigger};
+pub use webster::webster;
+
+/// What a decision is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaceInput<'a> {
+    /// The binding.
+    pub spec: &'a BindingSpec,
+    /// The placement that was last placed; `None` if there is none, or none that can be read.
+    pub applied_placement: Option<&'a Placement>,
+    /// The group of clusters in use; empty if there is none.
+    pub observed_affinity: &'a str,
+    /// When the binding was last placed.
+    pub last_scheduled: Option<Timestamp>,
+    /// All clusters, sorted by name.
+    pub clusters: &'a [Arc<Cluster>],
+    /// The feature gates.
+    pub gates: Gates,
+}
+
+/// A decision, with its reasons.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// What was decided.
+    pub verdict: Verdict,
+    /// The clusters that were left out, by name, each with the reason. Empty if nothing was placed anew.
+    pub rejected: Vec<Rejection>,
+    /// The group of clusters that was chosen, if the placement has groups and one fits.
+    pub affinity_name: Option<String>,
+}
+
+/// What was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is no reason to place anew: the clusters stay as they are.
+    Unchanged,
+    /// These clusters, by name. They may be the same as before.
+    Clusters(Vec<TargetCluster>),
+    /// No cluster fits.
+    NoClusterFit {
+        /// Why, for the condition.
+        message: String,
+        /// Whether the present clusters stay.
+        keep: bool,
+    },
+    /// Clusters fit, and the replicas or the spread that is wanted do not. The present clusters stay.
+    Unschedulable {
+        /// Why, for the condition.
+        message: String,
+    },
+}
+
+/// A cluster that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// Its name.
+    pub cluster: String,
+    /// Why, for programs.
+    pub reason: RejectionReason,
+    /// Why, for people: what follows "the cluster is left out because".
+    pub message: String,
+}
+
+/// Why a cluster is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RejectionReason {
+    /// It is being removed from the fleet.
+    Terminating,
+    /// The placement does not ask for it.
+    ClusterAffinity,
+    /// The binding is leaving it.
+    Eviction,
+    /// It does not serve the template's kind.
+    MissingApi,
+    /// It has a taint that the placement does not tolerate.
+    Taint,
+    /// It does not say where it is, which the spread needs to know.
+    SpreadField,
+    /// It fits, and as many clusters as are wanted were chosen before it.
+    SpreadLimit,
+    /// It fits, and no replica fell to it.
+    NoReplicas,
+}
+
+impl RejectionReason {
+    /// The reason as one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminating => "Terminating",
+            Self::ClusterAffinity => "ClusterAffinity",
+            Self::Eviction => "Eviction",
+            Self::MissingApi => "MissingApi",
+            Self::Taint => "Taint",
+            Self::SpreadField => "SpreadField",
+            Self::SpreadLimit => "SpreadLimit",
+            Self::NoReplicas => "NoReplicas",
+        }
+    }
+}
+
+/// Decides where a binding goes, if there is a reason to decide it anew.
+pub fn place(input: &PlaceInput<'_>) -> Placed {
+    match (&input.spec.placement, trigger(input)) {
+        (Some(placement), Some(_)) => decide(input, placement),
+        _ => Placed {
+            verdict: Verdict::Unchanged,
+            rejected: Vec::new(),
+            affinity_name: None,
+        },
+    }
+}
+
+/// Decides where a binding would go if it were placed now, for those who preview or explain. A binding without a
+/// placement goes nowhere of its own.
+pub fn preview(input: &PlaceInput<'_>) -> Placed {
+    match &input.spec.placement {
+        Some(placement) => decide(input, placement),
+        None => place(input),
+    }
+}
+
+fn decide(input: &PlaceInput<'_>, placement: &Placement) -> Placed {
+    let groups = groups(input, placement);
+    let mut rejections = Rejections::default();
+    let mut first_failure = None;
+    for group in &groups {
+        match attempt(input, placement, group, &mut rejections) {
+            Ok(targets) => {
+                return Placed {
+                    rejected: rejections.without(&targets),
+                    verdict: Verdict::Clusters(targets),
+                    affinity_name: group.name.map(str::to_owned),
+                };
+            }
+            Err(failure) => {
+                first_failure.get_or_insert(failure);
+            }
+        }
+    }
+    // There is always a group, so there is a failure here.
+    let verdict = first_failure.unwrap_or(Verdict::Unchanged);
+    Placed {
+        verdict,
+        rejected: rejections.without(&[]),
+        affinity_name: None,
+    }
+}
+
+/// The groups of clusters to try, in order.
+fn groups<'a>(input: &PlaceInput<'_>, placement: &'a Placement) -> Vec<Group<'a>> {
+    let terms = &placement.cluster_affinities;
+    if terms.is_empty() {
+        return vec![Group::only(placement.cluster_affinity.as_ref())];
+    }
+    let in_use = terms
+        .iter()
+        .position(|term| term.affinity_name == input.observed_affinity);
+    let start = match in_use {
+        Some(index) if !trigger::rebalance_asked(input) => index,
+        _ => 0,
+    };
+    terms[start..].iter().map(Group::of_term).collect()
+}
+
+/// Places a binding in one group of clusters.
+fn attempt(
+    input: &PlaceInput<'_>,
+    placement: &Placement,
+    group: &Group<'_>,
+    rejections: &mut Rejections,
+) -> Result<Vec<TargetCluster>, Verdict> {
+    let spec = input.spec;
+    let fits = fitting(input, placement, group, rejections)?;
+    let unschedulable = |message| Verdict::Unschedulable { message };
+    divide::supported(spec, placement).map_err(unschedulable)?;
+    let (chosen, left) = spread::choose(fits, placement).map_err(unschedulable)?;
+    for fit in left {
+        let message = format!(
+            "the placement's spread takes {} clusters, and others come first",
+            chosen.len()
+        );
+        rejections.add(&fit.cluster.metadata.name, RejectionReason::SpreadLimit, message);
+    }
+    let targets = divide::divide(spec, placement, &chosen);
+    for fit in &chosen {
+        let name = &fit.cluster.metadata.name;
+        if targets.binary_search_by(|target| target.name.cmp(name)).is_err() {
+            let message = divide::why_none(spec, placement, fit.cluster);
+            rejections.add(name, RejectionReason::NoReplicas, message);
+        }
+    }
+    Ok(targets)
+}
+
+/// The clusters that pass every filter, by name; at least one.
+fn fitting<'a>(
+    input: &PlaceInput<'a>,
+    placement: &Placement,
+    group: &Group<'_>,
+    rejections: &mut Rejections,
+) -> Result<Vec<Fit<'a>>, Verdict> {
+    let mut fits = Vec::new();
+    let mut summaries: BTreeMap<Cow<'static, str>, usize> = BTreeMap::new();
+    let present = filter::Present::new(input.spec);
+    for cluster in input.clusters {
+        match filter::check(input.spec, placement, group, &present, cluster) {
+            Ok(fit) => fits.push(fit),
+            Err(refusal) => {
+                rejections.add(&cluster.metadata.name, refusal.reason, refusal.message);
+                *summaries.entry(refusal.summary).or_default() += 1;
+            }
+        }
+    }
+    if !fits.is_empty() {
+        return Ok(fits);
+    }
+    let mut reasons: Vec<String> = summaries
+        .iter()
+        .map(|(summary, count)| format!("{count} {summary}"))
+        .collect();
+    reasons.sort_unstable();
+    if reasons.is_empty() {
+        reasons.push("no cluster exists".to_owned());
+    }
+    let total = input.clusters.len();
+    Err(Verdict::NoClusterFit {
+        message: format!("0/{total} clusters are available: {}.", reasons.join(", ")),
+        keep: !input.gates.no_cluster_fit_removes,
+    })
+}
+
+/// The clusters that were left out, over all groups that were tried.
+#[derive(Default)]
+struct Rejections(BTreeMap<String, Rejection>);
+
+impl Rejections {
+    /// Notes a reason. That a group does not name a cluster says least, so that any other reason replaces it.
+    fn add(&mut self, cluster: &str, reason: RejectionReason, message: String) {
+        let says_more = self
+            .0
+            .get(cluster)
+            .is_none_or(|known| known.reason == RejectionReason::ClusterAffinity);
+        if says_more {
+            let rejection = Rejection {
+                cluster: cluster.to_owned(),
+                reason,
+                message,
+            };
+            self.0.insert(cluster.to_owned(), rejection);
+        }
+    }
+
+    /// All but those of clusters that another group took.
+    fn without(mut self, targets: &[TargetCluster]) -> Vec<Rejection> {
+        for target in targets {
+            self.0.remove(&target.name);
+        }
+        self.0.into_values().collect()
+    }
+}

@@ -1,1 +1,204 @@
-//! The render station.
+//! The render station: what exactly one cluster gets.
+//!
+//! ```text
+//! template ─▶ replicas ─▶ overrides ─▶ prune ─▶ stamp ─▶ manifest of the Work
+//! ```
+//!
+//! What always holds:
+//! - Equal inputs give equal output, and [`inputs_digest`] says whether they are equal without rendering. A Work is
+//!   rendered again only when that digest moves, so that another version of this code moves nothing.
+//! - A manifest is the same object as its template: overrides change what is in it, never its kind, name or namespace.
+//! - What the hub keeps for itself on templates is not sent.
+
+mod digest;
+mod overrides;
+mod prune;
+mod requirements;
+mod stamp;
+mod workload;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_api::{Binding, Cluster, OverridePolicy, names};
+use machinery_value::encode::encoded_len;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::object::{self, TemplateId};
+
+pub use digest::{content_hash, inputs_digest, inputs_digest_with, namespace_digest};
+pub use overrides::{OverrideError, SelectedRule, matching_policies, relevant_overrides, rules_for_cluster};
+pub use prune::prune;
+pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};
+pub use workload::{Workload, workload};
+
+use stamp::Stamp;
+
+/// What a Work may weigh: the request that etcd takes by default, less room for the Work's own metadata and status.
+pub const WORK_LIMIT: usize = 1536 * 1024 - 128 * 1024;
+
+/// Everything that a manifest is rendered from.
+#[derive(Clone, Copy, Debug)]
+pub struct RenderInput<'a> {
+    /// The template.
+    pub template: &'a Value,
+    /// Its binding; one with a namespace is a ResourceBinding.
+    pub binding: &'a Binding,
+    /// The binding's permanent id.
+    pub binding_id: &'a str,
+    /// The Work's permanent id.
+    pub work_id: &'a str,
+    /// Where it goes.
+    pub cluster: &'a Cluster,
+    /// The replicas that the cluster gets; none for what is no workload.
+    pub replicas: Option<i64>,
+    /// The completions of a Job that the cluster gets; none to keep the template's.
+    pub completions: Option<i64>,
+    /// All override policies that exist; those that matter are selected here.
+    pub overrides: &'a [Arc<OverridePolicy>],
+    /// `Abort` or `Overwrite`, as the binding says; the template may say otherwise.
+    pub conflict_resolution: &'a str,
+}
+
+/// What one cluster gets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rendered {
+    /// The Work's name; its namespace is the cluster's execution namespace.
+    pub work_name: String,
+    /// The Work's labels.
+    pub labels: BTreeMap<String, String>,
+    /// The Work's annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// The manifest.
+    pub manifest: Value,
+    /// The rules that were applied, in order.
+    pub applied: Vec<AppliedRule>,
+    /// The digest of what this was rendered from.
+    pub digest: String,
+    /// What somebody wrote and what had no effect, in whole sentences.
+    pub warnings: Vec<String>,
+}
+
+/// A rule that was applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AppliedRule {
+    /// The policy's namespace; empty for a ClusterOverridePolicy.
+    pub namespace: String,
+    /// The policy's name.
+    pub name: String,
+    /// Its place in `overrideRules`.
+    pub rule: usize,
+}
+
+/// Why there is no manifest for a cluster.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum RenderError {
+    /// An override does not fit the template.
+    #[error(transparent)]
+    Override(#[from] Box<OverrideError>),
+    /// A part of the object that must be a map is something else.
+    #[error("{template}: {path} is not a map")]
+    NotAMap {
+        /// The template.
+        template: String,
+        /// Where.
+        path: &'static str,
+    },
+    /// The manifest would not fit into a Work.
+    #[error("the manifest has {size} bytes, and a Work holds at most {limit}: make the template smaller")]
+    TooLarge {
+        /// How many bytes it has.
+        size: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+}
+
+/// Renders a template for one cluster.
+pub fn render(input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
+    let rules = relevant_overrides(input.template, input.cluster, input.overrides);
+    let mut manifest = input.template.clone();
+    if let Some(replicas) = input.replicas {
+        workload::revise_replicas(&mut manifest, replicas);
+    }
+    if let Some(completions) = input.completions {
+        workload::revise_completions(&mut manifest, completions);
+    }
+    let stamp = Stamp::bound(input);
+    let digest = digest::of_rules(&content_hash(input.template), input, &rules);
+    finish(manifest, input.template, input.cluster, &rules, &stamp, digest)
+}
+
+/// Renders a namespace that every cluster gets because things are sent into it. No binding stands behind it, and it
+/// does not say what becomes of a namespace that the member made itself: such a one is left alone.
+pub fn render_namespace(
+    namespace: &Value,
+    work_id: &str,
+    cluster: &Cluster,
+    overrides: &[Arc<OverridePolicy>],
+) -> Result<Rendered, RenderError> {
+    let rules = relevant_overrides(namespace, cluster, overrides);
+    let stamp = Stamp::unbound(work_id, cluster);
+    let digest = digest::of_namespace(&content_hash(namespace), &rules);
+    finish(namespace.clone(), namespace, cluster, &rules, &stamp, digest)
+}
+
+/// Everything after the replicas.
+fn finish(
+    mut manifest: Value,
+    template: &Value,
+    cluster: &Cluster,
+    rules: &[SelectedRule<'_>],
+    stamp: &Stamp<'_>,
+    digest: String,
+) -> Result<Rendered, RenderError> {
+    let mut warnings = Vec::new();
+    overrides::apply(&mut manifest, rules, &cluster.metadata.name, &mut warnings).map_err(Box::new)?;
+    // Overrides see what the template holds, and what must not be sent goes also if an override put it there.
+    prune(&mut manifest);
+    let work_name = names::work_name(
+        object::text(template, "kind"),
+        object::meta_text(template, "namespace"),
+        object::meta_text(template, "name"),
+    );
+    let (labels, mut annotations) = stamp.put(&mut manifest, template, &work_name)?;
+    annotations.extend(overrides::applied_annotations(rules));
+    let rendered = Rendered {
+        work_name,
+        labels,
+        annotations,
+        manifest,
+        applied: rules.iter().map(SelectedRule::applied).collect(),
+        digest,
+        warnings,
+    };
+    let size = rendered.size();
+    if size > WORK_LIMIT {
+        return Err(RenderError::TooLarge {
+            size,
+            limit: WORK_LIMIT,
+        });
+    }
+    Ok(rendered)
+}
+
+impl Rendered {
+    /// How many bytes of a Work this takes.
+    fn size(&self) -> usize {
+        let keys = self.labels.iter().chain(&self.annotations);
+        encoded_len(&self.manifest) + keys.map(|(key, value)| key.len() + value.len()).sum::<usize>()
+    }
+}
+
+impl RenderError {
+    fn not_a_map(template: &Value, path: &'static str) -> Self {
+        Self::NotAMap {
+            template: TemplateId::of(template).to_string(),
+            path,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,38 @@
 //! engine and I/O. It reaches the hub and the members through a `kube::Client` and nothing else, so that it does not know
 //! which server it talks to.
 
+pub mod cache;
+mod chores;
 pub mod clock;
+pub mod clusters;
+pub mod connect;
+pub mod discovery;
+pub mod election;
+pub mod events;
+mod head;
+mod hub;
+pub mod install;
+mod intake;
+mod kinds;
+pub mod link;
+mod members;
+pub mod metrics;
+mod namespaces;
+mod queue;
+pub mod resource;
+mod state;
+mod template;
+pub mod watch;
 
+pub use cache::{Cache, Cached, Change, Key};
 pub use clock::Clock;
+pub use clusters::{ClusterChange, Clusters, ClustersOptions};
+pub use connect::{ConnectError, Connector, SecretConnector};
+pub use discovery::{Discovery, discover};
+pub use election::{Election, ElectionOptions, Guard};
+pub use events::{EventTarget, Events};
+pub use hub::{Hub, HubError, HubOptions};
+pub use link::{DeleteOptions, Deleted, Link, LinkError};
+pub use metrics::Metrics;
+pub use resource::Resource;
+pub use watch::{Following, follow};

@@ -88,6 +88,10 @@ impl Cluster {
         format!("https://{}", self.listening.address)
     }
 
+    pub(crate) fn server(&self) -> &ApiServer {
+        &self.server
+    }
+
     /// Stops it; what was acknowledged is kept.
     pub(crate) async fn stop(self) {
         drop(self.behaviour);

@@ -1,0 +1,208 @@
+//! What a report is made from: the hub's objects, reduced to what is asked of them.
+
+use jiff::{SignedDuration, Timestamp};
+use lockgate_api::binding::AggregatedStatusItem;
+use lockgate_api::policy::Suspension;
+use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, Work, keys, names};
+use serde_json::Value;
+
+/// The hub's objects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Objects {
+    /// Policies of both kinds.
+    pub(crate) policies: Vec<PropagationPolicy>,
+    /// Bindings of both kinds.
+    pub(crate) bindings: Vec<Binding>,
+    /// For a report about one template or cluster: its Works.
+    pub(crate) works: Vec<WorkView>,
+    /// For a report about the whole hub: how many Works each cluster has, by name of cluster.
+    pub(crate) counts: std::collections::BTreeMap<String, WorkCount>,
+    /// The members.
+    pub(crate) clusters: Vec<Cluster>,
+    /// The controllers' lease, if there is one, and the time at which all this was read.
+    pub(crate) lease: Option<(Value, Timestamp)>,
+}
+
+impl Objects {
+    pub(crate) fn cluster(&self, name: &str) -> Option<&Cluster> {
+        self.clusters.iter().find(|cluster| cluster.metadata.name == name)
+    }
+
+    /// What the lease says, if it says that nobody runs the controllers.
+    pub(crate) fn silence(&self) -> Option<String> {
+        let (lease, now) = self.lease.as_ref()?;
+        let spec = &lease["spec"];
+        let holder = spec["holderIdentity"].as_str().unwrap_or_default();
+        if holder.is_empty() {
+            return Some("nobody runs the controllers: their lease is free".into());
+        }
+        let renewed: Timestamp = spec["renewTime"].as_str()?.parse().ok()?;
+        let duration = spec["leaseDurationSeconds"].as_i64().unwrap_or(15);
+        let silent = now.duration_since(renewed);
+        // Clocks differ a little, so that one missed renewal says nothing.
+        (silent > SignedDuration::from_secs(duration.saturating_mul(2))).then(|| {
+            format!(
+                "nobody runs the controllers: {holder} renewed their lease {} s ago, and not since",
+                silent.as_secs()
+            )
+        })
+    }
+
+    /// The policy with this permanent id.
+    pub(crate) fn policy(&self, id: &str) -> Option<&PropagationPolicy> {
+        self.policies
+            .iter()
+            .find(|policy| !id.is_empty() && policy.permanent_id() == id)
+    }
+}
+
+/// How many Works a cluster has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WorkCount {
+    pub(crate) works: usize,
+    pub(crate) failing: usize,
+}
+
+impl WorkCount {
+    pub(crate) fn add(&mut self, work: &WorkView) {
+        self.works += 1;
+        self.failing += usize::from(work.refused().is_some());
+    }
+}
+
+/// A Work without its manifest, which may be large.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkView {
+    pub(crate) cluster: String,
+    pub(crate) name: String,
+    pub(crate) generation: i64,
+    pub(crate) deleting: bool,
+    pub(crate) suspended: bool,
+    /// What the manifest is: kind, namespace and name.
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) object: String,
+    /// The replicas that the member is told, for what has some.
+    pub(crate) replicas: Option<i64>,
+    pub(crate) applied: Option<Condition>,
+    pub(crate) health: String,
+    pub(crate) status: Option<Value>,
+}
+
+impl WorkView {
+    /// None for a Work that is in no execution namespace.
+    pub(crate) fn of(work: Work) -> Option<Self> {
+        let cluster = names::cluster_of(&work.metadata.namespace)?.to_owned();
+        let manifest = work.spec.workload.manifests.first().unwrap_or(&Value::Null);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let seen = work
+            .status
+            .manifest_statuses
+            .into_iter()
+            .next()
+            .unwrap_or_default();
+        Some(Self {
+            cluster,
+            kind: text(&manifest["kind"]),
+            namespace: text(&manifest["metadata"]["namespace"]),
+            object: text(&manifest["metadata"]["name"]),
+            replicas: wanted(manifest),
+            generation: work.metadata.generation,
+            deleting: work.metadata.deleting(),
+            suspended: work.spec.suspend_dispatching == Some(true)
+                || work.metadata.label(keys::INSTRUCTION) == Some("suppressed"),
+            applied: Condition::find(&work.status.conditions, "Applied").cloned(),
+            health: seen.health,
+            status: seen.status,
+            name: work.metadata.name,
+        })
+    }
+
+    /// Why the member did not take it, if it did not.
+    pub(crate) fn refused(&self) -> Option<&str> {
+        let applied = self
+            .applied
+            .as_ref()
+            .filter(|applied| applied.status == "False")?;
+        (!self.suspended).then_some(applied.message.as_str())
+    }
+
+    /// Whether the newest content is with the member.
+    pub(crate) fn current(&self) -> bool {
+        let observed = |applied: &Condition| applied.observed_generation.is_none_or(|g| g >= self.generation);
+        self.applied.as_ref().is_some_and(observed)
+    }
+}
+
+/// What is known of a template in one cluster, from its Work or from the binding's summary.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    pub(crate) applied: Option<bool>,
+    pub(crate) message: &'a str,
+    pub(crate) current: bool,
+    pub(crate) suspended: bool,
+    pub(crate) deleting: bool,
+    pub(crate) health: &'a str,
+    pub(crate) status: Option<&'a Value>,
+}
+
+impl<'a> Known<'a> {
+    pub(crate) fn from_work(work: &'a WorkView) -> Self {
+        Self {
+            applied: work.applied.as_ref().map(Condition::is_true),
+            message: work.applied.as_ref().map_or("", |applied| &applied.message),
+            current: work.current(),
+            suspended: work.suspended,
+            deleting: work.deleting,
+            health: &work.health,
+            status: work.status.as_ref(),
+        }
+    }
+
+    pub(crate) fn from_summary(item: &'a AggregatedStatusItem, suspended: bool) -> Self {
+        let refused = !item.applied_message.is_empty();
+        Self {
+            applied: (item.applied || refused).then_some(item.applied),
+            message: &item.applied_message,
+            current: true,
+            suspended,
+            deleting: false,
+            health: &item.health,
+            status: item.status.as_ref(),
+        }
+    }
+}
+
+/// How many replicas a manifest wants, for what has some.
+fn wanted(manifest: &Value) -> Option<i64> {
+    let spec = &manifest["spec"];
+    match manifest["kind"].as_str()? {
+        "Job" => spec["completions"]
+            .as_i64()
+            .or_else(|| spec["parallelism"].as_i64()),
+        _ => spec["replicas"].as_i64(),
+    }
+}
+
+/// How many of a template's replicas are ready, by the status that its member reports.
+pub(crate) fn ready(kind: &str, status: &Value) -> i64 {
+    let field = match kind {
+        "DaemonSet" => "numberReady",
+        "Job" => "succeeded",
+        _ => "readyReplicas",
+    };
+    status[field].as_i64().unwrap_or(0)
+}
+
+/// Whether a suspension holds what goes to this cluster.
+pub(crate) fn suspends(suspension: Option<&Suspension>, cluster: &str) -> bool {
+    suspension.is_some_and(|s| {
+        let listed = [&s.dispatching_on_clusters, &s.suspend_dispatching_on_clusters];
+        s.dispatching == Some(true)
+            || s.suspend_dispatching == Some(true)
+            || listed
+                .into_iter()
+                .flatten()
+                .any(|c| c.cluster_names.iter().any(|n| n == cluster))
+    })
+}

@@ -1,0 +1,306 @@
+//! The report about one template.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_api::{Binding, Cluster, names};
+use lockgate_engine::claim::{Claim, propagation_differs};
+use lockgate_engine::place::{self, PlaceInput};
+use lockgate_engine::{Gates, TemplateId};
+use serde_json::Value;
+
+use crate::status::claim::{claim_name, policy_name};
+use crate::status::judge;
+use crate::status::objects::{Known, Objects, WorkView, ready};
+use crate::status::report::{ConditionLine, PlaceLine, PolicyRef, Rejected, State, TemplateReport};
+use crate::status::why;
+
+/// What is known about a template. `object` is none when it is gone and something of it is left.
+pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Objects) -> TemplateReport {
+    let binding = objects.bindings.iter().find(|binding| is_of(binding, id));
+    let clusters = places(id, binding, objects);
+    let worst = clusters.iter().map(|line| line.state).min();
+    let claim = object
+        .and_then(Claim::on_template)
+        .or_else(|| binding.and_then(|binding| Claim::on_binding(&binding.metadata)));
+    let mut notes = Vec::new();
+    let state = match (binding, worst) {
+        (Some(binding), worst) => {
+            let (state, reason) = judge::whole(binding, worst);
+            // That it could not be placed is said by the condition, which is shown.
+            notes.extend(Some(reason).filter(|reason| !reason.is_empty() && state != State::NotPlaced));
+            match object {
+                Some(_) => {
+                    notes.extend(difference(claim.as_ref(), binding, objects));
+                    state
+                }
+                None => {
+                    notes.push("the template is gone, and what is left of it goes next".into());
+                    State::Leaving
+                }
+            }
+        }
+        (None, Some(worst)) => worst,
+        (None, None) if claim.is_some() => State::Waiting,
+        (None, None) => State::NotPropagated,
+    };
+    let mut next = next(id, state, binding, claim.as_ref(), &clusters, objects);
+    if binding.is_none() {
+        let why = why::without_binding(id, object, claim.as_ref(), objects);
+        notes.extend(why.notes);
+        next = why.next.unwrap_or(next);
+    }
+    let rejected = match binding {
+        Some(binding) if state == State::NotPlaced => rejected(binding, objects),
+        _ => Vec::new(),
+    };
+    TemplateReport {
+        template: id.to_string(),
+        state,
+        policy: claim.as_ref().map(|claim| policy_ref(claim, objects)),
+        binding: binding.map(binding_name),
+        conditions: binding.map(conditions).unwrap_or_default(),
+        next,
+        notes,
+        clusters,
+        rejected,
+    }
+}
+
+/// Whether a binding is that of a template. Versions of a group are the same objects.
+fn is_of(binding: &Binding, id: &TemplateId) -> bool {
+    let resource = &binding.spec.resource;
+    let group = resource
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    group == id.group()
+        && resource.kind == id.kind
+        && resource.namespace == id.namespace
+        && resource.name == id.name
+}
+
+fn policy_ref(claim: &Claim, objects: &Objects) -> PolicyRef {
+    let policy = objects.policy(&claim.id);
+    PolicyRef {
+        name: policy.map_or_else(|| claim_name(claim), policy_name),
+        generation: policy.map(|policy| policy.metadata.generation),
+        lazy: policy.is_some_and(|policy| policy.spec.is_lazy()),
+    }
+}
+
+/// `ResourceBinding shop/web-deployment` or `ClusterResourceBinding reader-clusterrole`.
+fn binding_name(binding: &Binding) -> String {
+    let metadata = &binding.metadata;
+    if metadata.namespace.is_empty() {
+        format!("ClusterResourceBinding {}", metadata.name)
+    } else {
+        format!("ResourceBinding {}/{}", metadata.namespace, metadata.name)
+    }
+}
+
+fn conditions(binding: &Binding) -> Vec<ConditionLine> {
+    binding.status.conditions.iter().map(ConditionLine::of).collect()
+}
+
+/// In what the activated state differs from what the claiming policy says now.
+fn difference(claim: Option<&Claim>, binding: &Binding, objects: &Objects) -> Option<String> {
+    let claim = claim?;
+    let Some(policy) = objects.policy(&claim.id) else {
+        return Some(format!("{} is not there any more", claim_name(claim)));
+    };
+    if !propagation_differs(policy, binding) {
+        return None;
+    }
+    let fields = judge::pending(policy, binding);
+    let fields = if fields.is_empty() {
+        "version".to_owned()
+    } else {
+        fields.join(", ")
+    };
+    let name = policy_name(policy);
+    Some(if policy.spec.is_lazy() {
+        format!("pending: {name} is Lazy, so its newer {fields} waits until the template changes")
+    } else {
+        format!("pending: {name} has a newer {fields} that is not acted on yet")
+    })
+}
+
+/// One line for each cluster that the template should be in, is in, or is leaving.
+fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<PlaceLine> {
+    let work_name = names::work_name(&id.kind, &id.namespace, &id.name);
+    let works: BTreeMap<&str, &WorkView> = objects
+        .works
+        .iter()
+        .filter(|work| work.name == work_name)
+        .map(|work| (work.cluster.as_str(), work))
+        .collect();
+    let targets = binding.map(judge::targets).unwrap_or_default();
+    let evicted = |cluster: &str| {
+        binding.is_some_and(|b| {
+            b.spec
+                .graceful_eviction_tasks
+                .iter()
+                .any(|task| task.from_cluster == cluster)
+        })
+    };
+    let mut lines: Vec<PlaceLine> = targets
+        .iter()
+        .map(|(cluster, replicas)| {
+            place_line(
+                id,
+                cluster,
+                *replicas,
+                works.get(cluster.as_str()).copied(),
+                objects,
+            )
+        })
+        .collect();
+    for (cluster, work) in &works {
+        if targets.contains_key(*cluster) {
+            continue;
+        }
+        let mut line = place_line(id, cluster, None, Some(work), objects);
+        // Without a binding the Work stands for itself, as those of namespaces do.
+        if binding.is_some() {
+            line.state = State::Leaving;
+            line.reason = match (work.deleting, evicted(cluster)) {
+                (true, _) => "it is being removed".into(),
+                (false, true) => "it is evicted when the other copies are ready".into(),
+                (false, false) => "it is not placed here any more".into(),
+            };
+        }
+        lines.push(line);
+    }
+    lines.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+    lines
+}
+
+fn place_line(
+    id: &TemplateId,
+    cluster: &str,
+    replicas: Option<i64>,
+    work: Option<&WorkView>,
+    objects: &Objects,
+) -> PlaceLine {
+    let known = work.map(Known::from_work);
+    let status = known.and_then(|known| known.status);
+    let replicas = match id.kind.as_str() {
+        // The members decide, and only they know.
+        "DaemonSet" => status.and_then(|status| status["desiredNumberScheduled"].as_i64()),
+        _ => work.and_then(|work| work.replicas).or(replicas),
+    };
+    let ready = replicas.and(status).map(|status| ready(&id.kind, status));
+    let (state, reason) = judge::place(objects.cluster(cluster), known.as_ref(), replicas.zip(ready));
+    PlaceLine {
+        cluster: cluster.to_owned(),
+        replicas,
+        ready,
+        applied: known
+            .and_then(|known| known.applied)
+            .map(|applied| applied && known.is_some_and(|k| k.current)),
+        health: known.map(|known| known.health.to_owned()).unwrap_or_default(),
+        state,
+        reason,
+        work: work
+            .map(|work| format!("{}/{}", names::execution_namespace(cluster), work.name))
+            .unwrap_or_default(),
+    }
+}
+
+/// Why each cluster was not taken, as far as the objects tell.
+fn rejected(binding: &Binding, objects: &Objects) -> Vec<Rejected> {
+    let mut clusters: Vec<Arc<Cluster>> = objects.clusters.iter().cloned().map(Arc::new).collect();
+    clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    let placed = place::preview(&PlaceInput {
+        spec: &binding.spec,
+        applied_placement: None,
+        observed_affinity: &binding.status.scheduler_observed_affinity_name,
+        last_scheduled: None,
+        clusters: &clusters,
+        gates: Gates::default(),
+    });
+    let line = |rejection: place::Rejection| Rejected {
+        cluster: rejection.cluster,
+        reason: rejection.message,
+    };
+    placed.rejected.into_iter().map(line).collect()
+}
+
+/// The next useful command.
+fn next(
+    id: &TemplateId,
+    state: State,
+    binding: Option<&Binding>,
+    claim: Option<&Claim>,
+    places: &[PlaceLine],
+    objects: &Objects,
+) -> String {
+    let scope = if id.namespace.is_empty() {
+        String::new()
+    } else {
+        format!(" -n {}", id.namespace)
+    };
+    let object = format!("{}/{}{scope}", id.kind.to_lowercase(), id.name);
+    match state {
+        State::Failing => {
+            let line = places.iter().find(|line| line.state == State::Failing);
+            match line.map(|line| (line.reason.contains("already exist"), line.work.split_once('/'))) {
+                Some((true, _)) => {
+                    format!("kubectl annotate {object} work.karmada.io/conflict-resolution=overwrite")
+                }
+                Some((false, Some((namespace, name)))) => {
+                    format!("kubectl describe work {name} -n {namespace}")
+                }
+                _ => format!("kubectl events --for {object}"),
+            }
+        }
+        State::NotPlaced => "kubectl get clusters --show-labels".into(),
+        State::Suspended => match claim.and_then(|claim| objects.policy(&claim.id)) {
+            Some(policy) => format!(
+                "kubectl patch {} {}{} --type merge -p '{{\"spec\":{{\"suspension\":null}}}}'",
+                if policy.is_cluster_scoped() {
+                    "clusterpropagationpolicy"
+                } else {
+                    "propagationpolicy"
+                },
+                policy.metadata.name,
+                if policy.is_cluster_scoped() {
+                    String::new()
+                } else {
+                    format!(" -n {}", policy.metadata.namespace)
+                }
+            ),
+            None => format!("lockgate status {object} --watch"),
+        },
+        State::Frozen | State::NotPropagated => {
+            format!("kubectl get clusterpropagationpolicies,propagationpolicies{scope}")
+        }
+        State::Healthy => match binding {
+            Some(binding) if binding.metadata.namespace.is_empty() => {
+                format!(
+                    "kubectl get clusterresourcebinding {} -o yaml",
+                    binding.metadata.name
+                )
+            }
+            Some(binding) => format!(
+                "kubectl get resourcebinding {}{scope} -o yaml",
+                binding.metadata.name
+            ),
+            None => format!(
+                "kubectl get works -A --field-selector metadata.name={}",
+                names::work_name(&id.kind, &id.namespace, &id.name)
+            ),
+        },
+        State::Unknown => places
+            .iter()
+            .find(|line| line.state == State::Unknown)
+            .map_or_else(
+                || format!("lockgate status {object} --watch"),
+                |line| format!("lockgate status cluster/{}", line.cluster),
+            ),
+        State::Unhealthy | State::Waiting | State::NotReady | State::Leaving => {
+            format!("lockgate status {object} --watch")
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What an activation writes to the binding.
+
+use lockgate_api::binding::ObjectReference;
+use lockgate_api::policy::Suspension;
+use lockgate_api::{Binding, BindingSpec, PropagationPolicy};
+use serde_json::Value;
+
+use crate::object::{self, TemplateId};
+use crate::render;
+
+/// The binding's spec after an activation. What placing, eviction, dependencies and rebalancing wrote is kept.
+pub fn activated_spec(
+    policy: &PropagationPolicy,
+    template: &Value,
+    previous: Option<&BindingSpec>,
+) -> BindingSpec {
+    let mut spec = previous.cloned().unwrap_or_default();
+    let id = TemplateId::of(template);
+    spec.resource = ObjectReference {
+        api_version: id.api_version,
+        kind: id.kind,
+        namespace: id.namespace,
+        name: id.name,
+        uid: object::meta_text(template, "uid").to_owned(),
+        resource_version: object::meta_text(template, "resourceVersion").to_owned(),
+    };
+    let workload = render::workload(template);
+    spec.replicas = workload.as_ref().map_or(0, |workload| workload.replicas);
+    spec.replica_requirements = workload.and_then(|workload| workload.requirements);
+    apply_policy(policy, &mut spec);
+    spec
+}
+
+/// Whether the policy's propagation fields differ from the activated ones.
+pub fn propagation_differs(policy: &PropagationPolicy, binding: &Binding) -> bool {
+    let mut spec = binding.spec.clone();
+    apply_policy(policy, &mut spec);
+    spec != binding.spec
+}
+
+fn apply_policy(policy: &PropagationPolicy, spec: &mut BindingSpec) {
+    let wanted = &policy.spec;
+    spec.placement = Some(wanted.placement.clone());
+    spec.propagate_deps = wanted.propagate_deps;
+    spec.scheduler_name.clone_from(&wanted.scheduler_name);
+    spec.failover.clone_from(&wanted.failover);
+    spec.conflict_resolution = if wanted.conflict_resolution.is_empty() {
+        "Abort".to_owned()
+    } else {
+        wanted.conflict_resolution.clone()
+    };
+    spec.preserve_resources_on_deletion = wanted.preserve_resources_on_deletion;
+    spec.suspension = suspension_of(wanted.suspension.as_ref(), spec.suspension.as_ref());
+}
+
+/// The binding's suspension: the policy's in the released spelling, and the binding's own `scheduling`.
+pub fn suspension_of(policy: Option<&Suspension>, binding: Option<&Suspension>) -> Option<Suspension> {
+    let scheduling = binding.and_then(|suspension| suspension.scheduling);
+    let Some(policy) = policy else {
+        return scheduling.map(|scheduling| Suspension {
+            scheduling: Some(scheduling),
+            ..Suspension::default()
+        });
+    };
+    Some(Suspension {
+        dispatching: policy.dispatching.or(policy.suspend_dispatching),
+        dispatching_on_clusters: policy
+            .dispatching_on_clusters
+            .clone()
+            .or_else(|| policy.suspend_dispatching_on_clusters.clone()),
+        scheduling,
+        ..Suspension::default()
+    })
+}

@@ -1,0 +1,63 @@
+//! Who owns a template.
+
+use std::sync::Arc;
+
+use lockgate_api::PropagationPolicy;
+
+use super::{Claim, ClaimInput, ClaimKind};
+use crate::selector::policy_match;
+
+/// The policy that owns the template from now on, and whose claim it took by preemption.
+pub(super) fn holder(
+    input: &ClaimInput<'_>,
+    changed: bool,
+) -> (Option<Arc<PropagationPolicy>>, Option<Claim>) {
+    let best = || input.policies.best(input.template).cloned();
+    // The template's claim is the authority. One that was stripped (`kubectl replace`) is restored from the binding.
+    let claim = Claim::on_template(input.template)
+        .or_else(|| Claim::on_binding(&input.binding?.metadata));
+    let current = claim.as_ref().and_then(|claim| find(input, claim));
+
+    if input.gates.static_policy {
+        // Policies never move a managed template. It is matched from scratch when the user changes it; one that was
+        // never propagated is taken by the best policy as soon as there is one.
+        let unmanaged = input.binding.is_none() && claim.is_none();
+        return if changed || unmanaged {
+            (best(), None)
+        } else {
+            (current, None)
+        };
+    }
+    match current {
+        None => (best(), None),
+        Some(current) => match preemptor(input, &current) {
+            Some(winner) => (Some(winner), claim),
+            None => (Some(current), None),
+        },
+    }
+}
+
+/// The policy behind a claim: it exists, with the same id, and still matches.
+fn find(input: &ClaimInput<'_>, claim: &Claim) -> Option<Arc<PropagationPolicy>> {
+    let policy = input.policies.get(&claim.namespace, &claim.name)?;
+    (policy.permanent_id() == claim.id && policy_match(policy, input.template).is_some()).then(|| policy.clone())
+}
+
+/// The policy that takes the template from its holder: `preemption: Always`, the template named by its selectors, and a
+/// strictly higher rank. Every PropagationPolicy ranks above every ClusterPropagationPolicy.
+fn preemptor(input: &ClaimInput<'_>, current: &PropagationPolicy) -> Option<Arc<PropagationPolicy>> {
+    if !input.gates.preemption {
+        return None;
+    }
+    input
+        .policies
+        .preemptors(input.template)
+        .into_iter()
+        .find(|candidate| rank(candidate) > rank(current))
+        .cloned()
+}
+
+fn rank(policy: &PropagationPolicy) -> (bool, i32) {
+    let namespaced = Claim::by(policy).kind == ClaimKind::Namespaced;
+    (namespaced, policy.spec.priority.unwrap_or(0))
+}

@@ -1,0 +1,112 @@
+//! Fights: somebody on the member changes back what we correct.
+//!
+//! Every correction is a write on the member and often a rollout of pods, so a fight is fought slowly: from the third
+//! correction within ten minutes on, each is followed by a longer pause.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// Corrections that are closer together than this are one fight.
+const WINDOW: Duration = Duration::from_secs(600);
+/// The pause after the third correction.
+const FIRST_PAUSE: Duration = Duration::from_secs(15);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
+/// The corrections of one object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Corrections {
+    /// The last two, the older first.
+    recent: [Option<Timestamp>; 2],
+    /// The pause after the last one, if there was a fight.
+    pause: Option<Duration>,
+}
+
+/// What a correction means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fight {
+    /// How long to leave the object alone; none while this is no fight.
+    pub backoff: Option<Duration>,
+}
+
+impl Corrections {
+    /// Records that the object was corrected now.
+    pub fn record(&mut self, now: Timestamp) -> Fight {
+        let [older, last] = self.recent;
+        self.pause = match self.pause {
+            // A fight goes on until the object was left alone for a while after the pause.
+            Some(pause) if within(last, now, WINDOW + pause) => Some((pause * 2).min(LONGEST_PAUSE)),
+            _ => within(older, now, WINDOW).then_some(FIRST_PAUSE),
+        };
+        self.recent = [last, Some(now)];
+        Fight { backoff: self.pause }
+    }
+
+    /// Until when the object is left alone.
+    pub fn paused_until(&self) -> Option<Timestamp> {
+        self.recent[1]?.checked_add(self.pause?).ok()
+    }
+}
+
+/// Whether `then` was and is no longer ago than `limit`. A clock that went back counts as no time at all.
+fn within(then: Option<Timestamp>, now: Timestamp, limit: Duration) -> bool {
+    then.is_some_and(|then| {
+        let elapsed = Duration::try_from(now.duration_since(then)).unwrap_or_default();
+        elapsed <= limit
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pauses in seconds after corrections at these seconds.
+    fn pauses(times: &[i64]) -> Vec<Option<u64>> {
+        let mut corrections = Corrections::default();
+        let at = |second: &i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        times
+            .iter()
+            .map(|second| {
+                corrections
+                    .record(at(second))
+                    .backoff
+                    .map(|pause| pause.as_secs())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_third_correction_in_ten_minutes_is_a_fight() {
+        assert_eq!(pauses(&[0, 300, 600]), [None, None, Some(15)]);
+        assert_eq!(pauses(&[0, 300, 601, 900]), [None, None, None, Some(15)]);
+        assert_eq!(pauses(&[0, 700, 1400, 2100]), [None; 4]);
+    }
+
+    #[test]
+    fn pauses_grow_to_a_bound_and_end_with_peace() {
+        let mut now = 0;
+        let mut times = vec![0, 1, 2];
+        for pause in [15, 30, 60, 120, 240, 480, 600, 600] {
+            now = times.last().unwrap() + pause;
+            times.push(now);
+        }
+        let grown = pauses(&times);
+        assert_eq!(grown[2..], [15, 30, 60, 120, 240, 480, 600, 600, 600].map(Some));
+        times.push(now + 600 + 600 + 1);
+        assert_eq!(pauses(&times).last(), Some(&None));
+    }
+
+    #[test]
+    fn the_pause_is_known_afterwards_and_a_clock_may_go_back() {
+        let mut corrections = Corrections::default();
+        assert_eq!(corrections.paused_until(), None);
+        let start = Timestamp::from_second(1_800_000_000).unwrap();
+        corrections.record(start);
+        corrections.record(start);
+        assert_eq!(corrections.paused_until(), None);
+        let earlier = Timestamp::from_second(1_700_000_000).unwrap();
+        assert_eq!(corrections.record(earlier).backoff, Some(FIRST_PAUSE));
+        assert_eq!(corrections.paused_until(), earlier.checked_add(FIRST_PAUSE).ok());
+    }
+}

@@ -1,0 +1,171 @@
+//! Workloads: counts, and the generation that all members have seen.
+//!
+//! A rollout is over when a client's own comparison of counts says so. Sums alone would say it too early: two clusters of
+//! three that are ready have together what `spec.replicas` asks for, if each is given all of it. So while a cluster is
+//! not ready, one updated replica is held back from counts that would look complete.
+
+use serde_json::{Value, json};
+
+use super::{Counts, MemberReport, is_reported, set, set_count};
+use crate::object::generation;
+use crate::observe::count;
+
+/// How the clusters do, taken together.
+pub(super) struct Fleet<'a, 'm> {
+    members: &'a [MemberReport<'m>],
+    counts: Counts,
+    /// Whether every cluster is done; no cluster at all is none that is done.
+    pub(super) ready: bool,
+}
+
+impl<'a, 'm> Fleet<'a, 'm> {
+    /// None if there is nothing to say: no controller has spoken, in no cluster.
+    pub(super) fn new(
+        members: &'a [MemberReport<'m>],
+        counts: Counts,
+        is_ready: impl Fn(&MemberReport<'m>) -> bool,
+    ) -> Option<Self> {
+        let spoken = members
+            .iter()
+            .any(|member| member.status.is_some_and(is_reported));
+        (spoken || members.is_empty()).then(|| Self {
+            members,
+            counts,
+            ready: !members.is_empty() && members.iter().all(is_ready),
+        })
+    }
+
+    /// A count over all clusters. `worst` picks the worse of two.
+    pub(super) fn count(&self, field: &str, worst: fn(i64, i64) -> i64) -> i64 {
+        let all = self
+            .members
+            .iter()
+            .map(|member| member.status.map_or(0, |status| count(status, field)));
+        match self.counts {
+            Counts::Summed => all.fold(0, i64::saturating_add),
+            Counts::Weakest => all.reduce(worst).unwrap_or(0),
+        }
+    }
+
+    /// Raises the generation that was seen, once every cluster has seen it.
+    pub(super) fn observe(&self, template: &Value, status: &mut Value) {
+        let seen = !self.members.is_empty() && self.members.iter().all(MemberReport::has_seen);
+        let generation = generation(template);
+        if seen && generation > count(status, "observedGeneration") {
+            set(status, "observedGeneration", Some(json!(generation)));
+        }
+    }
+}
+
+/// The replicas that the template asks for.
+pub(super) fn wanted(template: &Value) -> i64 {
+    template["spec"]["replicas"].as_i64().unwrap_or(1)
+}
+
+/// StatefulSets.
+pub(super) fn stateful_set(
+    template: &Value,
+    members: &[MemberReport<'_>],
+    counts: Counts,
+    status: &mut Value,
+) {
+    let Some(fleet) = Fleet::new(members, counts, MemberReport::is_ready) else {
+        return;
+    };
+    let ready = fleet.count("readyReplicas", i64::min);
+    let mut updated = fleet.count("updatedReplicas", i64::min);
+    let partition = template["spec"]["updateStrategy"]["rollingUpdate"]["partition"]
+        .as_i64()
+        .unwrap_or(0);
+    let to_update = wanted(template) - partition;
+    if ready >= wanted(template) && updated >= to_update && !fleet.ready {
+        updated = updated.min((to_update - 1).max(0));
+    }
+    for (field, number) in [
+        ("replicas", fleet.count("replicas", i64::max)),
+        ("readyReplicas", ready),
+        ("currentReplicas", fleet.count("currentReplicas", i64::min)),
+        ("updatedReplicas", updated),
+        ("availableReplicas", fleet.count("availableReplicas", i64::min)),
+    ] {
+        set_count(status, field, number, &["replicas", "availableReplicas"]);
+    }
+    fleet.observe(template, status);
+    revisions(members, status);
+}
+
+/// The revisions of a StatefulSet: equal if they are in every cluster. Each cluster has its own; that of the first one
+/// stands for all.
+fn revisions(members: &[MemberReport<'_>], status: &mut Value) {
+    let pair = |member: &MemberReport<'_>| {
+        let status = member.status?;
+        let text = |field: &str| status[field].as_str().filter(|text| !text.is_empty());
+        Some((
+            text("currentRevision")?.to_owned(),
+            text("updateRevision")?.to_owned(),
+        ))
+    };
+    let pairs: Vec<_> = members.iter().map(|member| (member, pair(member))).collect();
+    let Some((_, update)) = pairs.iter().find_map(|(_, pair)| pair.as_ref()) else {
+        return;
+    };
+    let is_settled = |(member, pair): &(&MemberReport<'_>, Option<(String, String)>)| {
+        member.has_seen() && pair.as_ref().is_some_and(|(current, update)| current == update)
+    };
+    let current = if pairs.iter().all(is_settled) {
+        Some(update)
+    } else {
+        let others = pairs.iter().filter_map(|(_, pair)| pair.as_ref());
+        others
+            .map(|(current, _)| current)
+            .find(|current| *current != update)
+    };
+    set(status, "updateRevision", Some(json!(update)));
+    set(status, "currentRevision", current.map(|current| json!(current)));
+}
+
+/// ReplicaSets.
+pub(super) fn replica_set(
+    template: &Value,
+    members: &[MemberReport<'_>],
+    counts: Counts,
+    status: &mut Value,
+) {
+    let Some(fleet) = Fleet::new(members, counts, MemberReport::is_ready) else {
+        return;
+    };
+    set_count(
+        status,
+        "replicas",
+        fleet.count("replicas", i64::max),
+        &["replicas"],
+    );
+    for field in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
+        set_count(status, field, fleet.count(field, i64::min), &[]);
+    }
+    fleet.observe(template, status);
+}
+
+/// DaemonSets. How many Pods they want follows from the nodes, so sums are always right.
+pub(super) fn daemon_set(template: &Value, members: &[MemberReport<'_>], status: &mut Value) {
+    const ALWAYS: [&str; 4] = [
+        "currentNumberScheduled",
+        "desiredNumberScheduled",
+        "numberMisscheduled",
+        "numberReady",
+    ];
+    let Some(fleet) = Fleet::new(members, Counts::Summed, MemberReport::is_ready) else {
+        return;
+    };
+    let sum = |field: &str| fleet.count(field, i64::max);
+    let desired = sum("desiredNumberScheduled");
+    let mut updated = sum("updatedNumberScheduled");
+    if updated >= desired && sum("numberAvailable") >= desired && !fleet.ready {
+        updated = updated.min((desired - 1).max(0));
+    }
+    for field in ALWAYS.iter().chain(&["numberAvailable", "numberUnavailable"]) {
+        set_count(status, field, sum(field), &ALWAYS);
+    }
+    set_count(status, "updatedNumberScheduled", updated, &ALWAYS);
+    fleet.observe(template, status);
+}

@@ -1,0 +1,77 @@
+//! What a Work says of itself: whether it is sent, and whether the member took it.
+
+use jiff::Timestamp;
+use lockgate_api::meta::Condition;
+use lockgate_api::work::Work;
+
+use super::{cut, stamp};
+
+/// The type of the condition that says whether the member took the manifest.
+pub(super) const APPLIED: &str = "Applied";
+/// The longest reason of a failure that is kept, in characters.
+const FAILURE: usize = 4096;
+
+/// The condition `Applied`. `generation` is that of the Work whose manifest was sent; `recreated` says that the member's
+/// object was gone and is made again.
+pub fn applied(outcome: Result<(), &str>, recreated: bool, generation: i64, now: Timestamp) -> Condition {
+    let (status, reason, message) = match (outcome, recreated) {
+        (Ok(()), false) => ("True", "AppliedSuccessful", SENT.to_owned()),
+        (Ok(()), true) => ("True", "ReCreateSuccessful", SENT.to_owned()),
+        (Err(why), false) => ("False", "AppliedFailed", failure(why)),
+        (Err(why), true) => ("False", "ReCreateFailed", failure(why)),
+    };
+    Condition {
+        kind: APPLIED.to_owned(),
+        status: status.to_owned(),
+        observed_generation: Some(generation),
+        last_transition_time: stamp(now),
+        reason: reason.to_owned(),
+        message,
+    }
+}
+
+const SENT: &str = "Manifest has been successfully applied";
+
+fn failure(why: &str) -> String {
+    // A Work holds one manifest, and none of it was applied.
+    format!("Failed to apply all manifests (0/1): {}", cut(why, FAILURE))
+}
+
+/// The condition `Dispatching`. It carries no generation: it is written when the status turns, and only then.
+pub fn dispatching(suspended: bool, now: Timestamp) -> Condition {
+    let (status, reason, message) = if suspended {
+        (
+            "False",
+            "SuspendDispatching",
+            "Work dispatching is in a suspended state.",
+        )
+    } else {
+        (
+            "True",
+            "Dispatching",
+            "Work is being dispatched to member clusters.",
+        )
+    };
+    Condition {
+        kind: "Dispatching".to_owned(),
+        status: status.to_owned(),
+        observed_generation: None,
+        last_transition_time: stamp(now),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+/// Whether the member took the Work as it is now. What was said of an older generation does not count.
+pub fn is_applied(work: &Work) -> bool {
+    Condition::find(&work.status.conditions, APPLIED)
+        .is_some_and(|condition| condition.is_true() && is_present(condition, work))
+}
+
+/// Whether a condition speaks of the Work as it is now. One that does not say of what it speaks is believed.
+fn is_present(condition: &Condition, work: &Work) -> bool {
+    let of = condition
+        .observed_generation
+        .or_else(|| work.status.last_applied.as_ref().map(|last| last.work_generation));
+    of.is_none_or(|generation| generation >= work.metadata.generation)
+}

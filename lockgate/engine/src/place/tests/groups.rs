@@ -1,0 +1,117 @@
+//! Groups of clusters are tried forward from the one in use.
+
+use super::*;
+
+/// Groups one (a), two (b) and three (c); the clusters named here are tainted.
+fn place_in_groups(tainted: &[&str], observed: &str, asked: Option<&str>) -> Placed {
+    let group = |name: &str, cluster: &str| json!({ "affinityName": name, "clusterNames": [cluster] });
+    let groups = [group("one", "a"), group("two", "b"), group("three", "c")];
+    let spec = spec(
+        json!({ "replicas": 1, "placement": { "clusterAffinities": groups },
+        "rescheduleTriggeredAt": asked }),
+    );
+    let clusters = fleet(&["a", "b", "c"], |name, cluster| {
+        if tainted.contains(&name) {
+            let taints = json!([{ "key": "k", "effect": "NoSchedule" }]);
+            cluster.spec.taints = serde_json::from_value(taints).unwrap();
+        }
+    });
+    place(&PlaceInput {
+        observed_affinity: observed,
+        last_scheduled: Some("2026-01-01T00:00:10Z".parse().unwrap()),
+        ..input(&spec, &clusters)
+    })
+}
+
+#[test]
+fn forward_only() {
+    let later = Some("2026-01-01T00:00:11Z");
+    /// The case, the tainted clusters, the group in use, a rebalance; what comes of it, and the group then.
+    type Row = (
+        &'static str,
+        &'static [&'static str],
+        &'static str,
+        Option<&'static str>,
+        &'static str,
+        Option<&'static str>,
+    );
+    let table: &[Row] = &[
+        ("the first", &[], "", None, "a:1", Some("one")),
+        ("the next that fits", &["a", "b"], "", None, "c:1", Some("three")),
+        ("the one in use", &[], "two", None, "b:1", Some("two")),
+        (
+            "forward from the one in use",
+            &["b"],
+            "two",
+            None,
+            "c:1",
+            Some("three"),
+        ),
+        ("back by a rebalance", &[], "two", later, "a:1", Some("one")),
+        (
+            "a rebalance finds the first that fits",
+            &["a"],
+            "three",
+            later,
+            "b:1",
+            Some("two"),
+        ),
+        ("a group that is gone", &[], "none", None, "a:1", Some("one")),
+        (
+            "never back without one",
+            &["c"],
+            "three",
+            None,
+            "0/3 clusters are available: 1 cluster(s) had untolerated taint {k:NoSchedule}, \
+             2 cluster(s) did not match the placement cluster affinity constraint.",
+            None,
+        ),
+    ];
+    for (case, tainted, observed, asked, expected, group) in table {
+        let placed = place_in_groups(tainted, observed, *asked);
+        assert_eq!(told(&placed), *expected, "{case}");
+        assert_eq!(placed.affinity_name.as_deref(), *group, "{case}");
+    }
+}
+
+#[test]
+fn the_reason_that_says_most_is_kept() {
+    let placed = place_in_groups(&["a"], "", None);
+    assert_eq!(
+        why(&placed, "a"),
+        "Taint: it has the taint k:NoSchedule, which the placement does not tolerate"
+    );
+    assert_eq!(why(&placed, "b"), "", "it was chosen");
+    let not_named = "ClusterAffinity: the placement's group \"two\" does not include it: \
+        the cluster is not one of those that it names";
+    assert_eq!(why(&placed, "c"), not_named);
+    let nowhere = place_in_groups(&["a", "b", "c"], "", None);
+    assert!(
+        nowhere
+            .rejected
+            .iter()
+            .all(|rejection| rejection.reason == RejectionReason::Taint)
+    );
+    // The condition speaks of the first group.
+    assert!(
+        told(&nowhere).contains("2 cluster(s) did not match"),
+        "{}",
+        told(&nowhere)
+    );
+}
+
+#[test]
+fn a_group_includes_what_it_overflows_to() {
+    let overflow = json!([{ "affinityName": "more", "clusterNames": ["a", "b"] }]);
+    let group = json!({ "affinityName": "one", "clusterNames": ["c"], "overflowAffinities": overflow });
+    let limit = json!([{ "spreadByField": "cluster", "maxGroups": 2 }]);
+    let clusters = plain(&["a", "b", "c", "d"]);
+    let all = spec(json!({ "replicas": 1, "placement": { "clusterAffinities": [group] } }));
+    assert_eq!(told(&place(&input(&all, &clusters))), "a:1 b:1 c:1");
+    // The group itself comes first, also before what has the template already.
+    let some = spec(
+        json!({ "replicas": 1, "clusters": [{ "name": "a" }, { "name": "b" }],
+        "placement": { "clusterAffinities": [group], "spreadConstraints": limit } }),
+    );
+    assert_eq!(told(&place(&input(&some, &clusters))), "a:1 c:1");
+}

@@ -1,0 +1,360 @@
+//! Override policies: which rules matter for a template and a cluster, in which order, and what they change.
+//!
+//! ClusterOverridePolicies come first, then the OverridePolicies of the template's namespace, so that what is closer to
+//! the template wins. Among the policies of a kind the less specific selector comes first, then the smaller name. Later
+//! rules see what earlier ones made.
+
+mod containers;
+mod fields;
+mod image;
+mod metadata;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use lockgate_api::overrides::{Overriders, PlaintextOverrider};
+use lockgate_api::{Cluster, OverridePolicy, keys};
+use machinery_value::json_patch;
+use serde::Serialize;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::AppliedRule;
+use crate::object;
+use crate::selector;
+
+/// A rule that matters for one template in one cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct SelectedRule<'a> {
+    /// The policy that it comes from.
+    pub policy: &'a Arc<OverridePolicy>,
+    /// Its place in `overrideRules`; 0 for a policy of the older form.
+    pub rule: usize,
+    /// What it changes.
+    pub overriders: &'a Overriders,
+}
+
+/// An override that does not fit.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{policy}, {rule}, for cluster {cluster}: {path}: {message}")]
+pub struct OverrideError {
+    /// The policy's kind and name.
+    pub policy: String,
+    /// The rule's place in the policy.
+    pub rule: String,
+    /// The cluster.
+    pub cluster: String,
+    /// Where in the template.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// What is wrong, and where in the template.
+struct Misfit {
+    path: String,
+    message: String,
+}
+
+impl Misfit {
+    fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// The rules that matter for a template in a cluster, in the order in which they are applied.
+pub fn relevant_overrides<'a>(
+    template: &Value,
+    cluster: &Cluster,
+    overrides: &'a [Arc<OverridePolicy>],
+) -> Vec<SelectedRule<'a>> {
+    rules_for_cluster(&matching_policies(template, overrides), cluster)
+}
+
+/// The policies that are about a template, in the order in which they are applied. The same for all clusters.
+pub fn matching_policies<'a>(
+    template: &Value,
+    overrides: &'a [Arc<OverridePolicy>],
+) -> Vec<&'a Arc<OverridePolicy>> {
+    let mut found: Vec<_> = overrides
+        .iter()
+        .filter_map(|policy| Some((closeness(policy, template)?, policy)))
+        .collect();
+    found.sort_by_key(|(closeness, policy)| {
+        (
+            !policy.metadata.namespace.is_empty(),
+            *closeness,
+            &policy.metadata.name,
+        )
+    });
+    found.into_iter().map(|(_, policy)| policy).collect()
+}
+
+/// How closely a policy matches a template; none if it does not.
+fn closeness(policy: &OverridePolicy, template: &Value) -> Option<u8> {
+    let namespace = &policy.metadata.namespace;
+    if !namespace.is_empty() && namespace != object::meta_text(template, "namespace") {
+        return None;
+    }
+    if policy.spec.resource_selectors.is_empty() {
+        return Some(selector::BY_KIND);
+    }
+    selector::best_priority(&policy.spec.resource_selectors, template)
+}
+
+/// The rules of these policies that are for a cluster. Rules that change nothing are left out.
+pub fn rules_for_cluster<'a>(
+    policies: &[&'a Arc<OverridePolicy>],
+    cluster: &Cluster,
+) -> Vec<SelectedRule<'a>> {
+    let mut found = Vec::new();
+    for &policy in policies {
+        let spec = &policy.spec;
+        let older = (0, spec.target_cluster.as_ref(), &spec.overriders);
+        let older = spec.override_rules.is_empty().then_some(older);
+        let rules = spec.override_rules.iter().enumerate();
+        let rules = rules.map(|(index, rule)| (index, rule.target_cluster.as_ref(), &rule.overriders));
+        for (rule, target, overriders) in rules.chain(older) {
+            let right_cluster = target.is_none_or(|target| selector::matches_cluster(target, cluster));
+            if right_cluster && !overriders.is_empty() {
+                found.push(SelectedRule {
+                    policy,
+                    rule,
+                    overriders,
+                });
+            }
+        }
+    }
+    found
+}
+
+impl SelectedRule<'_> {
+    pub(super) fn applied(&self) -> AppliedRule {
+        AppliedRule {
+            namespace: self.policy.metadata.namespace.clone(),
+            name: self.policy.metadata.name.clone(),
+            rule: self.rule,
+        }
+    }
+
+    fn policy_text(&self) -> String {
+        let metadata = &self.policy.metadata;
+        if metadata.namespace.is_empty() {
+            format!("ClusterOverridePolicy {}", metadata.name)
+        } else {
+            format!("OverridePolicy {}/{}", metadata.namespace, metadata.name)
+        }
+    }
+
+    fn rule_text(&self) -> String {
+        if self.policy.spec.override_rules.is_empty() {
+            "overriders".to_owned()
+        } else {
+            format!("overrideRules[{}]", self.rule)
+        }
+    }
+}
+
+/// Applies the rules to a manifest.
+pub(super) fn apply(
+    manifest: &mut Value,
+    rules: &[SelectedRule<'_>],
+    cluster: &str,
+    warnings: &mut Vec<String>,
+) -> Result<(), OverrideError> {
+    let identity = Identity::of(manifest);
+    for rule in rules {
+        let mut found = Vec::new();
+        apply_rule(manifest, rule.overriders, &mut found)
+            .and_then(|()| identity.check(manifest))
+            .map_err(|misfit| OverrideError {
+                policy: rule.policy_text(),
+                rule: rule.rule_text(),
+                cluster: cluster.to_owned(),
+                path: misfit.path,
+                message: misfit.message,
+            })?;
+        let place = || format!("{}, {}", rule.policy_text(), rule.rule_text());
+        warnings.extend(found.into_iter().map(|warning| format!("{}: {warning}", place())));
+    }
+    Ok(())
+}
+
+fn apply_rule(
+    manifest: &mut Value,
+    overriders: &Overriders,
+    warnings: &mut Vec<String>,
+) -> Result<(), Misfit> {
+    for overrider in &overriders.image_overrider {
+        image::apply(manifest, overrider, warnings)?;
+    }
+    for overrider in &overriders.command_overrider {
+        containers::apply(manifest, "command", overrider)?;
+    }
+    for overrider in &overriders.args_overrider {
+        containers::apply(manifest, "args", overrider)?;
+    }
+    for overrider in &overriders.labels_overrider {
+        metadata::apply(manifest, "labels", overrider)?;
+    }
+    for overrider in &overriders.annotations_overrider {
+        metadata::apply(manifest, "annotations", overrider)?;
+    }
+    for overrider in &overriders.field_overrider {
+        fields::apply(manifest, overrider)?;
+    }
+    plaintext(manifest, &overriders.plaintext)
+}
+
+/// Applies JSON patches to the manifest, as one.
+fn plaintext(manifest: &mut Value, overriders: &[PlaintextOverrider]) -> Result<(), Misfit> {
+    let operations = overriders.iter().map(|overrider| {
+        (
+            overrider.path.as_str(),
+            overrider.operator.as_str(),
+            overrider.value.as_ref(),
+        )
+    });
+    patch(manifest, operations)
+}
+
+/// Applies operations to a document, wholly or not at all. What is replaced or removed must be there.
+fn patch<'a>(
+    document: &mut Value,
+    operations: impl Iterator<Item = (&'a str, &'a str, Option<&'a Value>)>,
+) -> Result<(), Misfit> {
+    let mut steps = Vec::new();
+    let mut origins = Vec::new();
+    for (path, operator, value) in operations {
+        let remove = || json!({"op": "remove", "path": path});
+        let add = || json!({"op": "add", "path": path, "value": value});
+        match operator {
+            "add" => steps.push(add()),
+            "remove" => steps.push(remove()),
+            // The server's dialect replaces also what is not there; removing first refuses that.
+            "replace" => steps.extend([remove(), add()]),
+            other => return Err(Misfit::new(path, unknown_operator(other))),
+        }
+        origins.resize(steps.len(), (path, operator));
+    }
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let steps = Value::Array(steps);
+    json_patch::apply(document, &steps).map_err(|error| {
+        let (path, operator) = origins[failing_step(document, &steps).min(origins.len() - 1)];
+        Misfit::new(path, format!("{operator} does not apply: {error}"))
+    })
+}
+
+/// The first step that does not apply: a search among the beginnings of a patch that fails as a whole.
+fn failing_step(document: &Value, steps: &Value) -> usize {
+    let steps = steps.as_array().map_or(&[][..], Vec::as_slice);
+    let applies = |count: usize| {
+        json_patch::apply(&mut document.clone(), &Value::Array(steps[..count].to_vec())).is_ok()
+    };
+    let (mut good, mut bad) = (0, steps.len());
+    while good + 1 < bad {
+        let middle = good.midpoint(bad);
+        if applies(middle) {
+            good = middle
+        } else {
+            bad = middle
+        }
+    }
+    good
+}
+
+fn unknown_operator(operator: &str) -> String {
+    format!("there is no operator {operator:?} here")
+}
+
+/// Which object a manifest is. The Work and everything that looks for it on members is named after it.
+struct Identity {
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+impl Identity {
+    fn of(manifest: &Value) -> Self {
+        Self {
+            kind: object::text(manifest, "kind").to_owned(),
+            namespace: object::meta_text(manifest, "namespace").to_owned(),
+            name: object::meta_text(manifest, "name").to_owned(),
+        }
+    }
+
+    fn check(&self, manifest: &Value) -> Result<(), Misfit> {
+        let parts = [
+            ("/kind", object::text(manifest, "kind"), &self.kind),
+            (
+                "/metadata/namespace",
+                object::meta_text(manifest, "namespace"),
+                &self.namespace,
+            ),
+            ("/metadata/name", object::meta_text(manifest, "name"), &self.name),
+        ];
+        match parts.into_iter().find(|(_, now, before)| now != before) {
+            None => Ok(()),
+            Some((path, ..)) => Err(Misfit::new(
+                path,
+                "an override must not make it another object: propagate a template of that name instead",
+            )),
+        }
+    }
+}
+
+/// A rule as the Work's annotations name it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Applied<'a> {
+    policy_name: &'a str,
+    overriders: &'a Overriders,
+}
+
+/// The annotations of the Work that name the rules.
+pub(super) fn applied_annotations(rules: &[SelectedRule<'_>]) -> Vec<(String, String)> {
+    let of = |key: &str, cluster_scoped: bool| {
+        let applied: Vec<_> = rules
+            .iter()
+            .filter(|rule| rule.policy.metadata.namespace.is_empty() == cluster_scoped)
+            .map(|rule| Applied {
+                policy_name: &rule.policy.metadata.name,
+                overriders: rule.overriders,
+            })
+            .collect();
+        let text = serde_json::to_string(&applied)
+            .expect("strings, lists and maps with string keys are always written");
+        (!applied.is_empty()).then(|| (key.to_owned(), go_escaped(text)))
+    };
+    [
+        of(keys::APPLIED_CLUSTER_OVERRIDES, true),
+        of(keys::APPLIED_OVERRIDES, false),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// JSON as Go writes it: what could be markup is escaped. Such characters stand in strings only.
+fn go_escaped(json: String) -> String {
+    const ESCAPED: [(char, &str); 5] = [
+        ('<', "\\u003c"),
+        ('>', "\\u003e"),
+        ('&', "\\u0026"),
+        ('\u{2028}', "\\u2028"),
+        ('\u{2029}', "\\u2029"),
+    ];
+    ESCAPED.iter().fold(json, |json, (character, escape)| {
+        if json.contains(*character) {
+            json.replace(*character, escape)
+        } else {
+            json
+        }
+    })
+}

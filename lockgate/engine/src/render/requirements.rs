@@ -1,0 +1,211 @@
+//! What one replica needs of a cluster: resources, and nodes of a kind.
+
+use std::collections::BTreeMap;
+
+use machinery_value::quantity::{Format, Quantity};
+use serde_json::{Map, Value};
+
+/// `replicaRequirements` for a pod's spec; none if it asks for nothing.
+pub(super) fn requirements(pod_spec: &Value) -> Option<Value> {
+    let mut found = Map::new();
+    if let Some(claim) = node_claim(pod_spec) {
+        found.insert("nodeClaim".to_owned(), claim);
+    }
+    if let Some(request) = resource_request(pod_spec) {
+        found.insert("resourceRequest".to_owned(), request);
+    }
+    (!found.is_empty()).then_some(Value::Object(found))
+}
+
+/// Which nodes will do.
+fn node_claim(pod_spec: &Value) -> Option<Value> {
+    let affinity = &pod_spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let parts = [
+        ("hardNodeAffinity", affinity),
+        ("nodeSelector", &pod_spec["nodeSelector"]),
+        ("tolerations", &pod_spec["tolerations"]),
+    ];
+    let claim: Map<String, Value> = parts
+        .into_iter()
+        .filter(|(_, part)| is_given(part))
+        .map(|(name, part)| (name.to_owned(), part.clone()))
+        .collect();
+    (!claim.is_empty()).then_some(Value::Object(claim))
+}
+
+fn is_given(part: &Value) -> bool {
+    match part {
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
+    }
+}
+
+/// The sum over the containers, or what the greediest init container needs, whichever is more; and the overhead.
+fn resource_request(pod_spec: &Value) -> Option<Value> {
+    let mut total = Amounts::default();
+    for container in list(pod_spec, "containers") {
+        total.add(&requests(container));
+    }
+    for container in list(pod_spec, "initContainers") {
+        total.raise_to(&requests(container));
+    }
+    if let Some(overhead) = pod_spec["overhead"].as_object() {
+        total.add(
+            &overhead
+                .iter()
+                .map(|(name, amount)| (name.as_str(), amount))
+                .collect(),
+        );
+    }
+    total.into_list()
+}
+
+fn list<'a>(pod_spec: &'a Value, field: &str) -> &'a [Value] {
+    pod_spec[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// What a container asks for. A limit without a request is a request, as servers hold it for pods.
+fn requests(container: &Value) -> BTreeMap<&str, &Value> {
+    let resources = &container["resources"];
+    let of = |field: &str| resources[field].as_object().into_iter().flatten();
+    of("limits")
+        .chain(of("requests"))
+        .map(|(name, amount)| (name.as_str(), amount))
+        .collect()
+}
+
+/// Amounts of resources: thousandths of CPUs, whole units of everything else.
+#[derive(Default)]
+struct Amounts(BTreeMap<String, i64>);
+
+impl Amounts {
+    fn add(&mut self, list: &BTreeMap<&str, &Value>) {
+        self.merge(list, i64::saturating_add);
+    }
+
+    fn raise_to(&mut self, list: &BTreeMap<&str, &Value>) {
+        self.merge(list, i64::max);
+    }
+
+    fn merge(&mut self, list: &BTreeMap<&str, &Value>, with: impl Fn(i64, i64) -> i64) {
+        for (name, amount) in list {
+            if let Some(amount) = counted(name, amount) {
+                let sum = self.0.entry((*name).to_owned()).or_default();
+                *sum = with(*sum, amount);
+            }
+        }
+    }
+
+    /// The amounts as a list of quantities; none if there are none.
+    fn into_list(self) -> Option<Value> {
+        let list: Map<String, Value> = self
+            .0
+            .into_iter()
+            .filter(|(_, amount)| *amount > 0)
+            .map(|(name, amount)| {
+                let text = written(&name, amount).to_string();
+                (name, Value::String(text))
+            })
+            .collect();
+        (!list.is_empty()).then_some(Value::Object(list))
+    }
+}
+
+/// An amount as it is summed; none for what is not a resource of nodes, and for what is no quantity.
+fn counted(name: &str, amount: &Value) -> Option<i64> {
+    let quantity = match amount {
+        Value::String(text) => Quantity::parse(text).ok()?,
+        Value::Number(number) => Quantity::parse(&number.to_string()).ok()?,
+        _ => return None,
+    };
+    match name {
+        "cpu" => Some(quantity.milli()),
+        "memory" | "ephemeral-storage" | "pods" => Some(quantity.units()),
+        _ if is_scalar(name) => Some(quantity.units()),
+        _ => None,
+    }
+}
+
+fn is_scalar(name: &str) -> bool {
+    name.starts_with("hugepages-")
+        || name.starts_with("attachable-volumes-")
+        || (name.contains('/') && !name.starts_with("requests."))
+}
+
+fn written(name: &str, amount: i64) -> Quantity {
+    match name {
+        "cpu" => Quantity::from_milli(amount, Format::DecimalSi),
+        "memory" | "ephemeral-storage" => Quantity::from_units(amount, Format::BinarySi),
+        _ if name.starts_with("hugepages-") => Quantity::from_units(amount, Format::BinarySi),
+        _ => Quantity::from_units(amount, Format::DecimalSi),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_summed() {
+        let table = [
+            (json!({"containers": [{"name": "a", "resources": {}}]}), None),
+            (
+                json!({"containers": [{"resources": {"requests": {"cpu": "0"}}}]}),
+                None,
+            ),
+            (
+                json!({"containers": [
+                    {"resources": {"requests": {"cpu": "250m", "memory": "64Mi"}}},
+                    {"resources": {"requests": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": "2"}}},
+                ]}),
+                Some(json!({"resourceRequest": {"cpu": "1250m", "memory": "1088Mi", "nvidia.com/gpu": "2"}})),
+            ),
+            // A limit stands for a request that is not there, and only for that one.
+            (
+                json!({"containers": [{"resources": {
+                    "limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "500m"},
+                }}]}),
+                Some(json!({"resourceRequest": {"cpu": "500m", "memory": "1Gi"}})),
+            ),
+            // Init containers run one after the other, before the rest.
+            (
+                json!({
+                    "containers": [{"resources": {"requests": {"cpu": "1", "hugepages-2Mi": "4Mi"}}}],
+                    "initContainers": [
+                        {"resources": {"requests": {"cpu": "3", "memory": "1Mi"}}},
+                        {"resources": {"limits": {"cpu": "2"}}},
+                    ],
+                    "overhead": {"cpu": "100m"},
+                }),
+                Some(json!({"resourceRequest": {"cpu": "3100m", "memory": "1Mi", "hugepages-2Mi": "4Mi"}})),
+            ),
+            (
+                json!({"containers": [{"resources": {"requests": {"cpu": "lots", "storage": "1Gi", "memory": null}}}]}),
+                None,
+            ),
+            (
+                json!({
+                    "nodeSelector": {"disk": "ssd"}, "tolerations": [],
+                    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [{"matchFields": []}],
+                    }}},
+                }),
+                Some(json!({"nodeClaim": {
+                    "nodeSelector": {"disk": "ssd"},
+                    "hardNodeAffinity": {"nodeSelectorTerms": [{"matchFields": []}]},
+                }})),
+            ),
+            (
+                json!({"tolerations": [{"operator": "Exists"}]}),
+                Some(json!({"nodeClaim": {"tolerations": [{"operator": "Exists"}]}})),
+            ),
+            (json!("broken"), None),
+        ];
+        for (pod_spec, expected) in table {
+            assert_eq!(requirements(&pod_spec), expected, "{pod_spec}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Small duties: definitions of ours that somebody deletes are made again, and policies that another control plane held back
+//! from deletion may go.
+
+use lockgate_api::{PropagationPolicy, definitions, keys};
+use serde_json::Value;
+
+use crate::cache::Key;
+use crate::link::LinkError;
+use crate::resource::Resource;
+use crate::state::{self, State};
+use crate::template::{PassError, encode};
+
+/// Something to see to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Chore {
+    /// A definition changed or went.
+    Definition(String),
+    /// A policy is being deleted.
+    Policy {
+        /// Its namespace; empty for a ClusterPropagationPolicy.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Does one chore.
+pub(crate) async fn pass(state: &State, chore: &Chore) -> Result<(), PassError> {
+    match chore {
+        Chore::Definition(name) => keep_definition(state, name).await,
+        Chore::Policy { namespace, name } => release_policy(state, namespace, name).await,
+    }
+}
+
+/// Makes one of our definitions again if it is gone by the server's own word.
+async fn keep_definition(state: &State, name: &str) -> Result<(), PassError> {
+    let ours: Vec<Value> = definitions::crds();
+    let Some(definition) = ours
+        .iter()
+        .find(|definition| definition["metadata"]["name"] == name)
+    else {
+        return Ok(());
+    };
+    let resource = Resource::crds();
+    match state.link.get(&resource.object("", name)).await {
+        Ok(_) => return Ok(()),
+        Err(LinkError::NotFound) => {}
+        Err(error) => {
+            let what = "failed to ask for a definition";
+            return Err(PassError::Link { what, error });
+        }
+    }
+    let body = serde_json::to_vec(definition).unwrap_or_default();
+    match state.link.create(&resource.collection(""), body).await {
+        Ok(_) | Err(LinkError::AlreadyExists) => {
+            tracing::warn!(definition = %name, "somebody deleted it: made again");
+            Ok(())
+        }
+        Err(error) => Err(PassError::Link {
+            what: "failed to make a definition again",
+            error,
+        }),
+    }
+}
+
+/// Drops the finalizers that another control plane put on a policy: claims do not need them.
+async fn release_policy(state: &State, namespace: &str, name: &str) -> Result<(), PassError> {
+    let (cache, resource) = if namespace.is_empty() {
+        (
+            &state.caches.cluster_propagation_policies,
+            Resource::cluster_propagation_policies(),
+        )
+    } else {
+        (
+            &state.caches.propagation_policies,
+            Resource::propagation_policies(),
+        )
+    };
+    let key = Key::new(namespace, name);
+    let Some(mut policy) = cache
+        .get(&key)
+        .and_then(|cached| state::parse::<PropagationPolicy>(&cached))
+    else {
+        return Ok(());
+    };
+    let ours = [keys::PP_FINALIZER, keys::CPP_FINALIZER];
+    let before = policy.metadata.finalizers.len();
+    policy.metadata.finalizers.retain(|f| !ours.contains(&f.as_str()));
+    if !policy.metadata.deleting() || policy.metadata.finalizers.len() == before {
+        return Ok(());
+    }
+    match state
+        .link
+        .replace(&resource.object(namespace, name), encode(&resource, &policy))
+        .await
+    {
+        Ok(_) | Err(LinkError::NotFound) => Ok(()),
+        Err(LinkError::Conflict) => Err(PassError::Again),
+        Err(error) => Err(PassError::Link {
+            what: "failed to let a policy go",
+            error,
+        }),
+    }
+}

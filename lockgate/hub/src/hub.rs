@@ -1,0 +1,491 @@
+//! The control plane as one thing: it starts, it can be asked whether it is done, and it stops.
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use lockgate_engine::Gates;
+use lockgate_engine::selector::PolicyIndex;
+use tokio::task::JoinSet;
+
+use crate::cache::Change;
+use crate::chores;
+use crate::clock::Clock;
+use crate::clusters::{ClusterChange, Clusters, ClustersOptions};
+use crate::connect::{Connector, SecretConnector};
+use crate::election::{Election, ElectionOptions, Guard};
+use crate::events::{EventOptions, Events};
+use crate::intake;
+use crate::kinds::{self, Kinds};
+use crate::link::{Link, LinkError};
+use crate::members::Members;
+use crate::metrics::Metrics;
+use crate::namespaces;
+use crate::queue::Queue;
+use crate::resource::Resource;
+use crate::state::{Caches, REPORT, State, WALK};
+use crate::template::{self, PassError};
+use crate::watch::{Following, follow};
+
+/// How many templates are walked at once.
+const WALKERS: usize = 24;
+/// How long the hub's own kinds may take to be known.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the control plane needs.
+pub struct HubOptions {
+    /// The hub's API server.
+    pub client: kube::Client,
+    /// Makes clients of members.
+    pub connector: Arc<dyn Connector>,
+    /// The feature gates.
+    pub gates: Gates,
+    /// The time.
+    pub clock: Clock,
+    /// How to stand for election; without, there are no rivals.
+    pub election: Option<ElectionOptions>,
+    /// Where figures are kept.
+    pub metrics: Arc<Metrics>,
+}
+
+impl HubOptions {
+    /// The usual: members by their Secrets, the machine's time, no rivals.
+    pub fn new(client: kube::Client) -> Self {
+        Self {
+            client,
+            connector: Arc::new(SecretConnector),
+            gates: Gates::default(),
+            clock: Clock::real(),
+            election: None,
+            metrics: Arc::new(Metrics::new()),
+        }
+    }
+}
+
+/// Why the control plane does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum HubError {
+    /// One of our kinds is not served.
+    #[error(
+        "the hub does not serve {0}: install the definitions (lockgate crds | kubectl apply --server-side -f -)"
+    )]
+    NotInstalled(String),
+    /// The hub does not answer.
+    #[error("the hub cannot be read: {0}")]
+    Hub(LinkError),
+    /// It takes too long.
+    #[error("the hub's {0} are not known after a minute")]
+    TooSlow(String),
+}
+
+/// The running control plane.
+pub struct Hub {
+    state: Arc<State>,
+    clusters: Arc<Clusters>,
+    /// Everything of the hub that is followed, except the kinds of templates.
+    followed: Vec<Following>,
+    tasks: JoinSet<()>,
+    election: Option<Election>,
+}
+
+impl Hub {
+    /// Starts it, and returns when it has looked at everything once. With rivals, that is when it leads.
+    pub async fn start(options: HubOptions) -> Result<Self, HubError> {
+        let link = Link::new(options.client);
+        check_installed(&link).await?;
+        let election = match &options.election {
+            Some(election) => Some(Election::win(&link, election, &options.clock).await),
+            None => None,
+        };
+        let guard = election.as_ref().map_or_else(Guard::always, Election::guard);
+        let wiring = Wiring::default();
+        let mut followed = Vec::new();
+        let caches = Caches {
+            propagation_policies: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::propagation_policies(),
+                intake::policy,
+            ),
+            cluster_propagation_policies: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::cluster_propagation_policies(),
+                intake::policy,
+            ),
+            resource_bindings: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::resource_bindings(),
+                intake::binding,
+            ),
+            cluster_resource_bindings: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::cluster_resource_bindings(),
+                intake::binding,
+            ),
+            works: wiring.follow(&mut followed, &link, Resource::works(), intake::work),
+        };
+        for resource in [
+            Resource::override_policies(),
+            Resource::cluster_override_policies(),
+        ] {
+            wiring.follow(&mut followed, &link, resource, intake::override_policy);
+        }
+        let definitions = wiring.follow(&mut followed, &link, Resource::crds(), intake::definition);
+        let events = Events::start(
+            &link,
+            &options.clock,
+            options.metrics.clone(),
+            &EventOptions::default(),
+        );
+        let state = Arc::new(State {
+            link: link.clone(),
+            clock: options.clock.clone(),
+            gates: options.gates,
+            guard: guard.clone(),
+            events: events.clone(),
+            metrics: options.metrics,
+            caches,
+            policies: PolicyIndex::default().into(),
+            overrides: Default::default(),
+            clusters: Default::default(),
+            works_by_name: Default::default(),
+            bound_kinds: Default::default(),
+            verdicts: Default::default(),
+            templates: Queue::new(options.clock.clone()),
+            namespaces: Queue::new(options.clock.clone()),
+            chores: Queue::new(options.clock.clone()),
+            cluster_reconciler: OnceLock::new(),
+            kinds: Kinds::new(definitions),
+            members: Members::new(options.clock.clone()),
+        });
+        wiring.connect(&state);
+        let clusters = start_clusters(&state, options.connector, guard, events);
+        let mut hub = Self {
+            state,
+            clusters,
+            followed,
+            tasks: JoinSet::new(),
+            election,
+        };
+        hub.prime().await?;
+        hub.work();
+        Ok(hub)
+    }
+
+    /// Reads everything, and puts all of it on the queues: what changed while nobody looked is found this way.
+    async fn prime(&mut self) -> Result<(), HubError> {
+        for following in &self.followed {
+            let cache = &following.cache;
+            let resource = cache.resource().plural.clone();
+            tokio::time::timeout(START_PATIENCE, cache.wait_synced())
+                .await
+                .map_err(|_| HubError::TooSlow(resource))?;
+        }
+        tokio::time::timeout(START_PATIENCE, self.clusters.wait_synced())
+            .await
+            .map_err(|_| HubError::TooSlow("clusters".into()))?;
+        let state = &self.state;
+        let all = |following: &Following, told: &dyn Fn(&State, &Change)| {
+            for cached in following.cache.list() {
+                let change = Change {
+                    old: None,
+                    new: Some(cached),
+                    own: false,
+                };
+                told(state, &change);
+            }
+        };
+        for following in &self.followed {
+            match following.cache.resource().plural.as_str() {
+                "propagationpolicies" | "clusterpropagationpolicies" => all(following, &intake::policy),
+                "overridepolicies" | "clusteroverridepolicies" => all(following, &intake::override_policy),
+                "resourcebindings" | "clusterresourcebindings" => all(following, &intake::binding),
+                "works" => all(following, &intake::work),
+                _ => {}
+            }
+        }
+        refresh_clusters(state, &self.clusters);
+        kinds::sync(state).await.map_err(HubError::Hub)?;
+        for (_, kind) in state.kinds.all() {
+            tokio::time::timeout(START_PATIENCE, kind.cache.wait_synced())
+                .await
+                .map_err(|_| HubError::TooSlow(kind.resource.plural.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn work(&mut self) {
+        let state = &self.state;
+        self.tasks.spawn(kinds::run(Arc::downgrade(state)));
+        for _ in 0..WALKERS {
+            let state = state.clone();
+            self.tasks.spawn(async move {
+                while let Some((id, aspects)) = state.templates.next().await {
+                    let begun = std::time::Instant::now();
+                    let mut result = Ok(());
+                    if aspects & WALK != 0 {
+                        result = template::walk(&state, &id).await;
+                        state.metrics.sync_work(result.is_ok(), begun.elapsed());
+                    }
+                    if result.is_ok() && aspects & REPORT != 0 {
+                        result = template::report(&state, &id).await;
+                    }
+                    finish(&state.templates, &id, aspects, result);
+                }
+            });
+        }
+        for _ in 0..2 {
+            let state = state.clone();
+            self.tasks.spawn(async move {
+                while let Some((name, aspects)) = state.namespaces.next().await {
+                    let result = namespaces::pass(&state, &name).await;
+                    finish(&state.namespaces, &name, aspects, result);
+                }
+            });
+        }
+        let state = state.clone();
+        self.tasks.spawn(async move {
+            while let Some((chore, aspects)) = state.chores.next().await {
+                let result = chores::pass(&state, &chore).await;
+                finish(&state.chores, &chore, aspects, result);
+            }
+        });
+    }
+
+    /// Whether everything that was seen was acted on, as far as it can be.
+    pub fn idle(&self) -> bool {
+        let state = &self.state;
+        self.clusters.idle()
+            && state.kinds.is_settled()
+            && state.templates.is_idle()
+            && state.namespaces.is_idle()
+            && state.chores.is_idle()
+            && state.members.is_idle()
+            && self.followed.iter().all(|following| following.cache.synced())
+    }
+
+    /// Up to which resource version the objects of a resource of the hub were seen; `None` if it is not followed.
+    pub fn seen(&self, resource: &Resource) -> Option<u64> {
+        let caches = self.followed.iter().map(|following| &following.cache);
+        let own = caches
+            .chain([self.clusters.cache()])
+            .find(|cache| cache.resource() == resource);
+        if let Some(cache) = own {
+            return Some(cache.seen_version());
+        }
+        let kinds = self.state.kinds.all();
+        let (_, kind) = kinds.iter().find(|((api_version, kind), _)| {
+            *api_version == resource.api_version() && *kind == resource.kind
+        })?;
+        Some(kind.cache.seen_version())
+    }
+
+    /// Up to which resource version the objects of a kind of a member were seen; `None` if it is not followed.
+    pub fn seen_on(&self, cluster: &str, api_version: &str, kind: &str) -> Option<u64> {
+        self.state.members.lane(cluster)?.objects.seen(api_version, kind)
+    }
+
+    /// What is not done yet, in words; for people who wait.
+    pub fn busy_with(&self) -> String {
+        let state = &self.state;
+        format!(
+            "templates {}, namespaces {}, chores {}, works {}, clusters {}, kinds {}",
+            state.templates.depth(),
+            state.namespaces.depth(),
+            state.chores.depth(),
+            state.members.depth(),
+            if self.clusters.idle() { "idle" } else { "busy" },
+            if state.kinds.is_settled() {
+                "settled"
+            } else {
+                "unsettled"
+            },
+        )
+    }
+
+    /// The figures, as Prometheus reads them.
+    pub fn metrics(&self) -> String {
+        self.state
+            .metrics
+            .queue_depth("template", self.state.templates.depth());
+        self.state.metrics.queue_depth("work", self.state.members.depth());
+        self.state.metrics.encode()
+    }
+
+    /// Whether it works: everything is known, and nobody else leads.
+    pub fn ready(&self) -> bool {
+        self.state.guard.may_write() && self.followed.iter().all(|following| following.cache.synced())
+    }
+
+    /// Returns when somebody else leads.
+    pub fn lost(&self) -> impl Future<Output = ()> + Send + 'static {
+        let guard = self.state.guard.clone();
+        async move { guard.lost().await }
+    }
+
+    /// Stops it. What is under way is given up; another start goes on from what was written.
+    pub async fn stop(mut self) {
+        self.state.templates.close();
+        self.state.namespaces.close();
+        self.state.chores.close();
+        self.state.members.close_all();
+        self.tasks.shutdown().await;
+        self.followed.clear();
+        if let Some(election) = self.election.take()
+            && let Err(error) = election.release().await
+        {
+            tracing::warn!(%error, "the lease was not given back, and runs out by itself");
+        }
+    }
+}
+
+fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
+    queue: &Queue<K>,
+    key: &K,
+    aspects: u8,
+    result: Result<(), PassError>,
+) {
+    match result {
+        Ok(()) => queue.done(key),
+        Err(PassError::Again) => {
+            queue.add(key.clone(), aspects);
+            queue.done(key);
+        }
+        Err(error) => {
+            tracing::debug!(?key, %error, "comes again");
+            queue.retry(key, aspects);
+        }
+    }
+}
+
+/// Fails with a clear word if our kinds are not there.
+async fn check_installed(link: &Link) -> Result<(), HubError> {
+    for resource in [
+        Resource::works(),
+        Resource::propagation_policies(),
+        Resource::clusters(),
+    ] {
+        match link.get(&format!("{}?limit=1", resource.collection(""))).await {
+            Ok(_) => {}
+            Err(LinkError::NotServed | LinkError::NotFound) => {
+                return Err(HubError::NotInstalled(resource.plural));
+            }
+            Err(error) => return Err(HubError::Hub(error)),
+        }
+    }
+    Ok(())
+}
+
+fn start_clusters(
+    state: &Arc<State>,
+    connector: Arc<dyn Connector>,
+    guard: Guard,
+    events: Events,
+) -> Arc<Clusters> {
+    let slot: Arc<OnceLock<Weak<Clusters>>> = Arc::default();
+    let (weak, told) = (Arc::downgrade(state), slot.clone());
+    let on_change = move |change: &ClusterChange| {
+        if let (Some(state), Some(clusters)) = (weak.upgrade(), told.get().and_then(Weak::upgrade)) {
+            cluster_changed(&state, &clusters, change);
+        }
+    };
+    let works = {
+        let state = Arc::downgrade(state);
+        move |cluster: &str| {
+            let state = state.upgrade()?;
+            let works = &state.caches.works;
+            let namespace = lockgate_api::names::execution_namespace(cluster);
+            works.synced().then(|| works.list_in(&namespace).len())
+        }
+    };
+    let clusters = Arc::new(Clusters::start(ClustersOptions {
+        hub: state.link.clone(),
+        connector,
+        clock: state.clock.clone(),
+        guard,
+        events,
+        works: Arc::new(works),
+        on_change: Arc::new(on_change),
+        thresholds: Default::default(),
+    }));
+    let _ = slot.set(Arc::downgrade(&clusters));
+    let _ = state.cluster_reconciler.set(Arc::downgrade(&clusters));
+    clusters
+}
+
+/// Brings the clusters and their lanes up to date.
+fn refresh_clusters(state: &Arc<State>, clusters: &Clusters) {
+    let all = clusters.all();
+    let names: Vec<String> = all.iter().map(|cluster| cluster.metadata.name.clone()).collect();
+    let gone: Vec<String> = state
+        .clusters()
+        .iter()
+        .map(|cluster| cluster.metadata.name.clone())
+        .filter(|name| !names.contains(name))
+        .collect();
+    *state.clusters.write() = Arc::new(all);
+    for name in gone {
+        state.members.close(&name);
+    }
+    for name in names {
+        open_lane(state, clusters, &name);
+    }
+}
+
+fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
+    let (lane, new) = state.members.open(name);
+    if new {
+        lane.connect(clusters.link(name));
+        tokio::spawn(lane.run(state.clone()));
+        intake::wake_lane(state, name);
+    }
+}
+
+fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChange) {
+    refresh_clusters(state, clusters);
+    match change {
+        ClusterChange::Link(name) => {
+            state.members.connect(name, clusters.link(name));
+            intake::wake_lane(state, name);
+        }
+        ClusterChange::Joined(_) | ClusterChange::Fingerprint(_) | ClusterChange::Gone(_) => {
+            intake::wake_bound(state, |_| true);
+            intake::wake_namespaces(state);
+        }
+        ClusterChange::Kinds(name) | ClusterChange::Leaving(name) => {
+            intake::wake_bound(state, |_| true);
+            intake::wake_lane(state, name);
+        }
+    }
+}
+
+/// Connects what is followed with the state, which is made from it.
+#[derive(Clone, Default)]
+struct Wiring(Arc<OnceLock<Weak<State>>>);
+
+impl Wiring {
+    /// Follows a resource of the hub; what is told before the state is there is read later.
+    fn follow(
+        &self,
+        followed: &mut Vec<Following>,
+        link: &Link,
+        resource: Resource,
+        told: fn(&State, &Change),
+    ) -> Arc<crate::cache::Cache> {
+        let slot = self.0.clone();
+        let following = follow(link, &resource, "", None, move |change| {
+            if let Some(state) = slot.get().and_then(Weak::upgrade) {
+                told(&state, change);
+            }
+        });
+        let cache = following.cache.clone();
+        followed.push(following);
+        cache
+    }
+
+    fn connect(&self, state: &Arc<State>) {
+        let _ = self.0.set(Arc::downgrade(state));
+    }
+}

@@ -1,0 +1,272 @@
+//! What wakes what: a change of any object becomes the keys of the passes that must look again. Changes that we wrote
+//! ourselves only enter the indexes: the pass that wrote them knows.
+
+use std::sync::Arc;
+
+use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, names};
+use lockgate_engine::TemplateId;
+use serde::Deserialize;
+
+use crate::cache::{Cached, Change};
+use crate::chores::Chore;
+use crate::head::head;
+use crate::state::{self, REPORT, State, WALK};
+use crate::template::REPORT_AFTER;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Typed<'a> {
+    #[serde(borrow)]
+    api_version: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    kind: std::borrow::Cow<'a, str>,
+}
+
+/// The id of any cached object.
+pub(crate) fn id_of(cached: &Cached) -> Option<TemplateId> {
+    let typed: Typed<'_> = serde_json::from_slice(&cached.body).ok()?;
+    Some(TemplateId {
+        api_version: typed.api_version.into_owned(),
+        kind: typed.kind.into_owned(),
+        namespace: cached.key.namespace.to_string(),
+        name: cached.key.name.to_string(),
+    })
+}
+
+/// A template changed.
+pub(crate) fn template(state: &State, change: &Change) {
+    if change.own {
+        return;
+    }
+    let Some(id) = change
+        .new
+        .as_ref()
+        .or(change.old.as_ref())
+        .and_then(|cached| id_of(cached))
+    else {
+        return;
+    };
+    if id.kind == "Namespace" && id.api_version == "v1" {
+        state.namespaces.add(id.name.clone(), 1);
+    }
+    state.templates.add(id, WALK);
+}
+
+/// A policy changed: everything that it could own, now or before, is looked at again.
+pub(crate) fn policy(state: &State, change: &Change) {
+    let old: Option<PropagationPolicy> = change.old.as_ref().and_then(|cached| state::parse(cached));
+    let new = change.new.as_ref().and_then(|cached| state::policy(cached));
+    {
+        let mut policies = state.policies.write();
+        match (&new, change.key()) {
+            (Some(new), _) => policies.insert(new.clone()),
+            (None, Some(key)) => drop(policies.remove(&key.namespace, &key.name)),
+            (None, None) => {}
+        }
+    }
+    if change.own {
+        return;
+    }
+    // A status or a label of a policy moves nothing.
+    let unchanged = old
+        .as_ref()
+        .zip(new.as_ref())
+        .is_some_and(|(old, new)| old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting());
+    if unchanged {
+        return;
+    }
+    state.kinds.look();
+    for policy in [old.as_ref(), new.as_deref()].into_iter().flatten() {
+        for selector in &policy.spec.resource_selectors {
+            wake_selected(state, selector, &policy.metadata.namespace);
+        }
+    }
+    if let Some(policy) = &new
+        && policy.metadata.deleting()
+    {
+        let chore = Chore::Policy {
+            namespace: policy.metadata.namespace.clone(),
+            name: policy.metadata.name.clone(),
+        };
+        state.chores.add(chore, 1);
+    }
+}
+
+/// An override changed: what it is about is rendered again where its inputs moved.
+pub(crate) fn override_policy(state: &State, change: &Change) {
+    let parse = |cached: &Option<Arc<Cached>>| -> Option<Arc<OverridePolicy>> {
+        cached
+            .as_ref()
+            .and_then(|cached| state::parse(cached))
+            .map(Arc::new)
+    };
+    let (old, new) = (parse(&change.old), parse(&change.new));
+    if let Some(key) = change.key() {
+        let key = (key.namespace.to_string(), key.name.to_string());
+        state.overrides.write().put(key, new.clone());
+    }
+    for policy in [old, new].into_iter().flatten() {
+        let namespace = &policy.metadata.namespace;
+        if policy.spec.resource_selectors.is_empty() {
+            wake_bound(state, |id| namespace.is_empty() || id.namespace == *namespace);
+        } else {
+            for selector in &policy.spec.resource_selectors {
+                wake_selected(state, selector, namespace);
+            }
+        }
+    }
+    wake_namespaces(state);
+}
+
+/// Wakes the templates that a selector could mean.
+fn wake_selected(state: &State, selector: &ResourceSelector, policy_namespace: &str) {
+    let namespace = if policy_namespace.is_empty() {
+        selector.namespace.as_str()
+    } else {
+        policy_namespace
+    };
+    let id = |key: &crate::cache::Key| TemplateId {
+        api_version: selector.api_version.clone(),
+        kind: selector.kind.clone(),
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
+    };
+    let Some(kind) = state.kinds.served(&selector.api_version, &selector.kind) else {
+        return;
+    };
+    kind.cache.for_each(|cached| {
+        let named = selector.name.is_empty() || *selector.name == *cached.key.name;
+        let inside = namespace.is_empty() || *namespace == *cached.key.namespace;
+        if named && inside {
+            state.templates.add_bulk(id(&cached.key), WALK);
+        }
+    });
+}
+
+/// Wakes the templates that have bindings.
+pub(crate) fn wake_bound(state: &State, wanted: impl Fn(&TemplateId) -> bool) {
+    for cache in [
+        &state.caches.resource_bindings,
+        &state.caches.cluster_resource_bindings,
+    ] {
+        cache.for_each(|cached| {
+            if let Some(id) = bound(cached).filter(&wanted) {
+                state.templates.add_bulk(id, WALK);
+            }
+        });
+    }
+}
+
+/// Wakes every namespace.
+pub(crate) fn wake_namespaces(state: &State) {
+    if let Some(kind) = state.kinds.served("v1", "Namespace") {
+        kind.cache
+            .for_each(|cached| state.namespaces.add_bulk(cached.key.name.to_string(), 1));
+    }
+}
+
+#[derive(Deserialize)]
+struct BindingHead {
+    spec: BindingHeadSpec,
+}
+
+#[derive(Deserialize)]
+struct BindingHeadSpec {
+    resource: lockgate_api::binding::ObjectReference,
+}
+
+/// The template of a binding.
+pub(crate) fn bound(cached: &Cached) -> Option<TemplateId> {
+    let resource = serde_json::from_slice::<BindingHead>(&cached.body)
+        .ok()?
+        .spec
+        .resource;
+    Some(TemplateId {
+        api_version: resource.api_version,
+        kind: resource.kind,
+        namespace: resource.namespace,
+        name: resource.name,
+    })
+}
+
+/// A binding changed.
+pub(crate) fn binding(state: &State, change: &Change) {
+    let Some(id) = change
+        .new
+        .as_ref()
+        .or(change.old.as_ref())
+        .and_then(|cached| bound(cached))
+    else {
+        return;
+    };
+    let kind = (id.api_version.clone(), id.kind.clone());
+    if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
+        state.kinds.look();
+    }
+    if !change.own {
+        state.templates.add(id, WALK | REPORT);
+    }
+}
+
+/// A Work changed.
+pub(crate) fn work(state: &State, change: &Change) {
+    let Some(key) = change.key() else { return };
+    {
+        let mut works = state.works_by_name.lock();
+        if change.new.is_some() {
+            works
+                .entry(key.name.to_string())
+                .or_default()
+                .insert(key.namespace.to_string());
+        } else if let Some(namespaces) = works.get_mut(&*key.name) {
+            namespaces.remove(&*key.namespace);
+            if namespaces.is_empty() {
+                works.remove(&*key.name);
+            }
+        }
+    }
+    if change.own {
+        return;
+    }
+    let told = |cached: &Option<Arc<Cached>>| cached.as_ref().and_then(|cached| head(cached));
+    let (old, new) = (told(&change.old), told(&change.new));
+    let spec_moved = match (&old, &new) {
+        (Some(old), Some(new)) => {
+            let (old, new) = (&old.work.metadata, &new.work.metadata);
+            old.generation != new.generation
+                || old.deleting() != new.deleting()
+                || old.labels != new.labels
+                || old.annotations != new.annotations
+        }
+        _ => true,
+    };
+    if spec_moved {
+        state.members.wake(key);
+    }
+    let Some(id) = new.or(old).and_then(|head| head.id) else {
+        return;
+    };
+    if id.kind == "Namespace" && id.api_version == "v1" && spec_moved {
+        state.namespaces.add(id.name.clone(), 1);
+    }
+    if spec_moved {
+        state.templates.add(id, WALK | REPORT);
+    } else {
+        state.templates.add_soon(id, REPORT, REPORT_AFTER);
+    }
+}
+
+/// Wakes every Work of a cluster.
+pub(crate) fn wake_lane(state: &State, cluster: &str) {
+    for cached in state.caches.works.list_in(&names::execution_namespace(cluster)) {
+        state.members.wake(&cached.key);
+    }
+}
+
+/// A definition changed.
+pub(crate) fn definition(state: &State, change: &Change) {
+    state.kinds.look();
+    if let (None, Some(key)) = (&change.new, change.key()) {
+        state.chores.add(Chore::Definition(key.name.to_string()), 1);
+    }
+}

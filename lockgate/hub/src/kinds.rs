@@ -1,0 +1,211 @@
+//! The kinds of templates: those that a policy or a binding names, and Namespaces. Each is followed from the moment that it is
+//! wanted and served; a new definition is noticed at once.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use lockgate_engine::claim::skip_kind;
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::cache::Cache;
+use crate::discovery::{Discovery, discover};
+use crate::intake;
+use crate::link::LinkError;
+use crate::resource::Resource;
+use crate::state::{self, State};
+use crate::watch::{Following, follow};
+
+/// apiVersion and kind.
+pub(crate) type KindId = (String, String);
+
+/// How soon a wanted kind that is not served is looked for again, if no definition says that it came.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// The kinds that are followed.
+pub(crate) struct Kinds {
+    followed: RwLock<HashMap<KindId, Arc<Kind>>>,
+    discovery: Mutex<Option<Arc<Discovery>>>,
+    definitions: Arc<Cache>,
+    changed: Notify,
+    settled: tokio::sync::watch::Sender<bool>,
+}
+
+/// One kind of template.
+pub(crate) struct Kind {
+    pub(crate) resource: Resource,
+    pub(crate) cache: Arc<Cache>,
+    _following: Following,
+}
+
+impl Kinds {
+    pub(crate) fn new(definitions: Arc<Cache>) -> Self {
+        Self {
+            followed: RwLock::default(),
+            discovery: Mutex::default(),
+            definitions,
+            changed: Notify::new(),
+            settled: tokio::sync::watch::Sender::new(false),
+        }
+    }
+
+    /// A kind whose objects are all known.
+    pub(crate) fn served(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
+        let followed = self.followed.read();
+        let kind = followed.get(&(api_version.to_owned(), kind.to_owned()))?;
+        kind.cache.synced().then(|| kind.clone())
+    }
+
+    /// Whether the kind's definition is being deleted, so that its objects go without anybody having asked for it.
+    pub(crate) fn is_going(&self, api_version: &str, kind: &str) -> bool {
+        self.definition(api_version, kind)
+            .is_some_and(|definition| !definition["metadata"]["deletionTimestamp"].is_null())
+    }
+
+    /// Every kind that is followed.
+    pub(crate) fn all(&self) -> Vec<(KindId, Arc<Kind>)> {
+        let followed = self.followed.read();
+        let mut all: Vec<_> = followed
+            .iter()
+            .map(|(id, kind)| (id.clone(), kind.clone()))
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    /// What is wanted or served may have changed.
+    pub(crate) fn look(&self) {
+        self.settled.send_replace(false);
+        self.changed.notify_one();
+    }
+
+    /// Whether everything that is wanted and served is followed, and all of it is known.
+    pub(crate) fn is_settled(&self) -> bool {
+        *self.settled.borrow() && self.followed.read().values().all(|kind| kind.cache.synced())
+    }
+
+    fn definition(&self, api_version: &str, kind: &str) -> Option<Value> {
+        let (group, _) = api_version.split_once('/')?;
+        let mut found = None;
+        self.definitions.for_each(|cached| {
+            // The name ends in the group, so that few need to be read.
+            if found.is_none() && cached.key.name.ends_with(&format!(".{group}")) {
+                found = state::parse::<Value>(cached).filter(|d| d["spec"]["names"]["kind"] == kind);
+            }
+        });
+        found
+    }
+
+    /// The resource behind a kind, as its definition or discovery tells it.
+    fn resource(&self, (api_version, kind): &KindId) -> Option<Resource> {
+        if let Some(definition) = self.definition(api_version, kind) {
+            return defined(&definition, api_version, kind);
+        }
+        let discovery = self.discovery.lock().clone()?;
+        let resource = discovery.get(api_version, kind)?;
+        ["list", "watch"]
+            .iter()
+            .all(|verb| resource.can(verb))
+            .then(|| resource.clone())
+    }
+}
+
+/// A custom resource, if its definition is established and serves this version.
+fn defined(definition: &Value, api_version: &str, kind: &str) -> Option<Resource> {
+    let (group, version) = api_version.split_once('/')?;
+    let spec = &definition["spec"];
+    let served = spec["versions"]
+        .as_array()?
+        .iter()
+        .any(|v| v["name"] == version && v["served"] == true);
+    let established = definition["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
+    if !served || !established {
+        return None;
+    }
+    let plural = spec["names"]["plural"].as_str()?;
+    let namespaced = spec["scope"] == "Namespaced";
+    Some(Resource::new(group, version, plural, kind, namespaced))
+}
+
+/// Keeps following what is wanted.
+pub(crate) async fn run(state: Weak<State>) {
+    loop {
+        let Some(strong) = state.upgrade() else { return };
+        let missing = match sync(&strong).await {
+            Ok(missing) => missing,
+            Err(error) => {
+                tracing::warn!(%error, "failed to ask which kinds are served");
+                true
+            }
+        };
+        strong.kinds.settled.send_replace(true);
+        let changed = {
+            let weak = Arc::downgrade(&strong);
+            drop(strong);
+            weak
+        };
+        let Some(strong) = changed.upgrade() else { return };
+        let wait = async {
+            if missing {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = strong.kinds.changed.notified() => {}
+            () = wait => *strong.kinds.discovery.lock() = None,
+        }
+    }
+}
+
+/// Follows what is wanted and not followed yet. Answers whether something wanted is not served.
+pub(crate) async fn sync(state: &Arc<State>) -> Result<bool, LinkError> {
+    let wanted = wanted(state);
+    let new: Vec<KindId> = {
+        let followed = state.kinds.followed.read();
+        wanted
+            .into_iter()
+            .filter(|id| !followed.contains_key(id))
+            .collect()
+    };
+    let mut missing = false;
+    for id in new {
+        if state.kinds.discovery.lock().is_none() && state.kinds.definition(&id.0, &id.1).is_none() {
+            let discovery = Arc::new(discover(&state.link).await?);
+            *state.kinds.discovery.lock() = Some(discovery);
+        }
+        let Some(resource) = state.kinds.resource(&id) else {
+            missing = true;
+            continue;
+        };
+        let weak = Arc::downgrade(state);
+        let following = follow(&state.link, &resource, "", None, move |change| {
+            if let Some(state) = weak.upgrade() {
+                intake::template(&state, change);
+            }
+        });
+        let kind = Kind {
+            resource,
+            cache: following.cache.clone(),
+            _following: following,
+        };
+        state.kinds.followed.write().insert(id, Arc::new(kind));
+    }
+    Ok(missing)
+}
+
+fn wanted(state: &State) -> BTreeSet<KindId> {
+    let mut wanted: BTreeSet<KindId> = BTreeSet::from([("v1".to_owned(), "Namespace".to_owned())]);
+    for (api_version, kind, _) in state.policies.read().kinds() {
+        wanted.insert((api_version.to_owned(), kind.to_owned()));
+    }
+    wanted.extend(state.bound_kinds.lock().iter().cloned());
+    wanted.retain(|(api_version, kind)| !skip_kind(api_version, kind));
+    wanted
+}

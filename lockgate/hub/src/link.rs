@@ -1,0 +1,293 @@
+//! The link to one API server: requests and answers as bytes, over a [`kube::Client`].
+//!
+//! Nothing is retried and nothing is paced here: who asks knows better. Every answer is bounded in size and time, and every
+//! write names us as its manager. Make the client with `Config::default_retry` off, else kube retries underneath.
+
+mod error;
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde::{Deserialize, Serialize};
+
+pub use error::LinkError;
+
+/// The name under which the server records what we write.
+pub const FIELD_MANAGER: &str = "lockgate";
+
+/// No answer is read beyond this; a page of a list may come near it.
+const MAX_ANSWER: usize = 256 << 20;
+
+/// No more of an answer that is an error is read.
+const MAX_ERROR: usize = 1 << 20;
+
+/// How long an answer may take, unless it is a stream.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const MERGE_PATCH: HeaderValue = HeaderValue::from_static("application/merge-patch+json");
+
+/// A connection to an API server. Clones share it.
+#[derive(Clone)]
+pub struct Link {
+    client: kube::Client,
+    within: Duration,
+}
+
+/// What a deletion may insist on.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// Delete only the object with this uid.
+    pub uid: Option<String>,
+    /// Delete only this version.
+    pub resource_version: Option<String>,
+    /// `Background`, `Foreground` or `Orphan`; the server decides when there is none.
+    pub propagation: Option<&'static str>,
+}
+
+/// What became of an object that was deleted.
+#[derive(Clone, Debug)]
+pub enum Deleted {
+    /// It is gone.
+    Gone,
+    /// Finalizers or a grace period keep it; this is how it looks now.
+    Going(Bytes),
+}
+
+impl Link {
+    /// A link over this client.
+    pub fn new(client: kube::Client) -> Self {
+        Self {
+            client,
+            within: ANSWER_WITHIN,
+        }
+    }
+
+    /// The same link with another bound on the time of an answer.
+    pub fn answering_within(mut self, within: Duration) -> Self {
+        self.within = within;
+        self
+    }
+
+    /// The client underneath.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// What is at a path; a query may be part of it.
+    pub async fn get(&self, path: &str) -> Result<Bytes, LinkError> {
+        self.get_as(path, JSON).await
+    }
+
+    /// What is at a path, in the form that is asked for.
+    pub(crate) async fn get_as(&self, path: &str, accept: HeaderValue) -> Result<Bytes, LinkError> {
+        self.ask(request(Method::GET, path, accept, None)?).await
+    }
+
+    /// Creates an object in a collection. `NotFound` says that its namespace is missing.
+    pub async fn create(&self, collection: &str, body: Vec<u8>) -> Result<Bytes, LinkError> {
+        self.write(Method::POST, collection, JSON, body).await
+    }
+
+    /// Replaces an object, or its status.
+    pub async fn replace(&self, path: &str, body: Vec<u8>) -> Result<Bytes, LinkError> {
+        self.write(Method::PUT, path, JSON, body).await
+    }
+
+    /// Merges a patch into an object, or its status.
+    pub async fn merge_patch(&self, path: &str, body: Vec<u8>) -> Result<Bytes, LinkError> {
+        self.write(Method::PATCH, path, MERGE_PATCH, body).await
+    }
+
+    /// Deletes an object.
+    pub async fn delete(&self, path: &str, options: &DeleteOptions) -> Result<(), LinkError> {
+        self.delete_answer(path, options).await.map(drop)
+    }
+
+    /// Deletes an object, and says whether it is gone.
+    pub async fn delete_answer(&self, path: &str, options: &DeleteOptions) -> Result<Deleted, LinkError> {
+        let body = serde_json::to_vec(&DeleteBody::from(options))
+            .map_err(|e| LinkError::BadAnswer(format!("cannot encode delete options: {e}")))?;
+        let answer = self
+            .ask(request(Method::DELETE, path, JSON, Some((JSON, body)))?)
+            .await?;
+        let lasting = serde_json::from_slice::<Lasting>(&answer).is_ok_and(|object| object.lasts());
+        Ok(if lasting {
+            Deleted::Going(answer)
+        } else {
+            Deleted::Gone
+        })
+    }
+
+    /// Opens a stream: the answer's head came in time, its body has no end that we know.
+    pub(crate) async fn stream(&self, path: &str) -> Result<Body, LinkError> {
+        let request = request(Method::GET, path, JSON, None)?;
+        let answer = tokio::time::timeout(self.within, self.send(request))
+            .await
+            .map_err(|_| self.late())??;
+        Ok(answer.into_body())
+    }
+
+    async fn write(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: HeaderValue,
+        body: Vec<u8>,
+    ) -> Result<Bytes, LinkError> {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{joint}fieldManager={FIELD_MANAGER}");
+        self.ask(request(method, &path, JSON, Some((content_type, body)))?)
+            .await
+    }
+
+    /// Sends, and reads the whole answer.
+    async fn ask(&self, request: Request<Body>) -> Result<Bytes, LinkError> {
+        tokio::time::timeout(self.within, async {
+            let answer = self.send(request).await?;
+            collect(answer.into_body(), MAX_ANSWER).await
+        })
+        .await
+        .map_err(|_| self.late())?
+    }
+
+    /// Sends; an answer that is no success is an error.
+    async fn send(&self, request: Request<Body>) -> Result<Response<Body>, LinkError> {
+        let answer = self
+            .client
+            .send(request)
+            .await
+            .map_err(|e| LinkError::Unreachable(chain(&e)))?;
+        let code = answer.status();
+        if code.is_success() {
+            return Ok(answer);
+        }
+        Err(refusal(code, answer).await)
+    }
+
+    fn late(&self) -> LinkError {
+        LinkError::Unreachable(format!("no answer within {:?}", self.within))
+    }
+}
+
+async fn refusal(code: StatusCode, answer: Response<Body>) -> LinkError {
+    let retry_after = answer
+        .headers()
+        .get(http::header::RETRY_AFTER)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|seconds| seconds.trim().parse().ok())
+        .map(Duration::from_secs);
+    match collect(answer.into_body(), MAX_ERROR).await {
+        Ok(body) => LinkError::of_answer(code.as_u16(), retry_after, &body),
+        // The code alone still says most of it.
+        Err(_) => LinkError::of_answer(code.as_u16(), retry_after, b""),
+    }
+}
+
+fn request(
+    method: Method,
+    path: &str,
+    accept: HeaderValue,
+    body: Option<(HeaderValue, Vec<u8>)>,
+) -> Result<Request<Body>, LinkError> {
+    let builder = Request::builder().method(method).uri(path).header(ACCEPT, accept);
+    match body {
+        Some((content_type, body)) => builder.header(CONTENT_TYPE, content_type).body(Body::from(body)),
+        None => builder.body(Body::empty()),
+    }
+    .map_err(|e| LinkError::Refused {
+        code: 0,
+        reason: "BadRequest".into(),
+        message: format!("{path:?} is no path: {e}"),
+    })
+}
+
+/// Reads a body up to a bound. A body of one frame is not copied.
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, LinkError> {
+    let mut only = Bytes::new();
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|e| LinkError::Unreachable(chain(&e)))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if only.len() + all.len() + data.len() > limit {
+            return Err(LinkError::BadAnswer(format!("longer than {limit} bytes")));
+        }
+        if all.is_empty() && only.is_empty() {
+            only = data;
+        } else {
+            all.extend_from_slice(&std::mem::take(&mut only));
+            all.extend_from_slice(&data);
+        }
+    }
+    Ok(if all.is_empty() { only } else { all.freeze() })
+}
+
+/// An error with its causes, which often hold the only useful word.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeleteBody<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preconditions: Option<Preconditions<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    propagation_policy: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Preconditions<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
+}
+
+impl<'a> From<&'a DeleteOptions> for DeleteBody<'a> {
+    fn from(options: &'a DeleteOptions) -> Self {
+        let uid = options.uid.as_deref();
+        let resource_version = options.resource_version.as_deref();
+        Self {
+            api_version: "v1",
+            kind: "DeleteOptions",
+            preconditions: (uid.is_some() || resource_version.is_some()).then_some(Preconditions {
+                uid,
+                resource_version,
+            }),
+            propagation_policy: options.propagation,
+        }
+    }
+}
+
+/// As much of a deletion's answer as tells whether the object is still there.
+#[derive(Deserialize)]
+struct Lasting {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    metadata: crate::cache::Lifetime,
+}
+
+impl Lasting {
+    fn lasts(&self) -> bool {
+        self.kind != "Status" && self.metadata.terminating() && !self.metadata.over()
+    }
+}

@@ -1,0 +1,124 @@
+//! The members: for each one a lane of Works to be sent, and what is known of the objects there.
+//!
+//! A lane has a bounded number of requests in flight. A member that is down or slow delays its own lane and no other.
+
+mod dispatching;
+mod due;
+mod lane;
+mod objects;
+mod telling;
+mod window;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockgate_api::{Work, names};
+use lockgate_engine::TemplateId;
+use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
+
+use crate::cache::Key;
+use crate::clock::Clock;
+use crate::link::Link;
+pub(crate) use lane::Lane;
+
+/// All members that have a lane.
+pub(crate) struct Members {
+    clock: Clock,
+    lanes: RwLock<BTreeMap<String, Arc<Lane>>>,
+    /// Since when a template's status waits for Works on their way.
+    waiting: Mutex<HashMap<TemplateId, Instant>>,
+}
+
+impl Members {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            lanes: RwLock::default(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// A member's lane, made if there is none. The caller starts it.
+    pub(crate) fn open(&self, cluster: &str) -> (Arc<Lane>, bool) {
+        if let Some(lane) = self.lanes.read().get(cluster) {
+            return (lane.clone(), false);
+        }
+        let mut lanes = self.lanes.write();
+        let mut made = false;
+        let lane = lanes.entry(cluster.to_owned()).or_insert_with(|| {
+            made = true;
+            Arc::new(Lane::new(cluster, self.clock.clone()))
+        });
+        (lane.clone(), made)
+    }
+
+    /// A member's lane.
+    pub(crate) fn lane(&self, cluster: &str) -> Option<Arc<Lane>> {
+        self.lanes.read().get(cluster).cloned()
+    }
+
+    /// Ends a member's lane.
+    pub(crate) fn close(&self, cluster: &str) {
+        if let Some(lane) = self.lanes.write().remove(cluster) {
+            lane.close();
+        }
+    }
+
+    /// Ends all lanes.
+    pub(crate) fn close_all(&self) {
+        for lane in std::mem::take(&mut *self.lanes.write()).into_values() {
+            lane.close();
+        }
+    }
+
+    /// Gives a member the way to it, or takes it.
+    pub(crate) fn connect(&self, cluster: &str, link: Option<Link>) {
+        if let Some(lane) = self.lane(cluster) {
+            lane.connect(link);
+        }
+    }
+
+    /// A Work needs attention.
+    pub(crate) fn wake(&self, work: &Key) {
+        if let Some(lane) = names::cluster_of(&work.namespace).and_then(|cluster| self.lane(cluster)) {
+            lane.queue.add(work.name.to_string(), lane::DISPATCH);
+        }
+    }
+
+    /// Whether a template's status should wait a little for Works that are on their way.
+    pub(crate) fn wait_for<'a>(
+        &self,
+        id: &TemplateId,
+        mut works: impl Iterator<Item = &'a Work>,
+        patience: Duration,
+    ) -> bool {
+        let under_way = works.any(|work| {
+            names::cluster_of(&work.metadata.namespace)
+                .and_then(|cluster| self.lane(cluster))
+                .is_some_and(|lane| !lane.is_down() && lane.queue.is_pending(&work.metadata.name))
+        });
+        let mut waiting = self.waiting.lock();
+        if !under_way {
+            waiting.remove(id);
+            return false;
+        }
+        let since = *waiting.entry(id.clone()).or_insert_with(Instant::now);
+        if since.elapsed() < patience {
+            return true;
+        }
+        waiting.remove(id);
+        false
+    }
+
+    /// Whether nothing is to be sent that could be sent.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lanes.read().values().all(|lane| lane.is_idle())
+    }
+
+    /// How many Works wait in all lanes.
+    pub(crate) fn depth(&self) -> usize {
+        self.lanes.read().values().map(|lane| lane.queue.depth()).sum()
+    }
+}

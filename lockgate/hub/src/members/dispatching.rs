@@ -1,0 +1,511 @@
+//! The pass over one Work: dispatch and observe. The only writer of members' objects and of Works' statuses.
+//!
+//! Every write to a member is a create, or carries the resource version that was seen, and none is sent when the lease that
+//! allows it runs out.
+
+use std::sync::Arc;
+
+use lockgate_api::work::LastApplied;
+use lockgate_api::{Cluster, Condition, Work, keys, names};
+use lockgate_engine::dispatch::{self, Dispatch, DispatchInput, Withdraw};
+use lockgate_engine::{TemplateId, object};
+use serde_json::Value;
+
+use super::due::{Due, due};
+use super::lane::Lane;
+use super::telling::{Outcome, tell};
+use crate::cache::{Cache, Key};
+use crate::clock::later;
+use crate::events::EventTarget;
+use crate::link::{DeleteOptions, Link, LinkError};
+use crate::queue::Aspects;
+use crate::resource::Resource;
+use crate::state::{self, State};
+use crate::template::{self, PassError};
+
+/// How a pass ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// Nothing was asked of the member.
+    Settled,
+    /// The member answered.
+    Member,
+}
+
+/// Why a pass did not reach its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    /// The member said no, or nothing.
+    #[error("member: {0}")]
+    Member(LinkError),
+    /// The hub said no.
+    #[error("hub: {0}")]
+    Hub(PassError),
+    /// The objects have moved on; at once again.
+    #[error("the object has changed meanwhile")]
+    Again,
+    /// Something is missing that may come.
+    #[error("{0}")]
+    NotYet(String),
+}
+
+/// Compares one Work with its member, and brings the member to it.
+pub(crate) async fn pass(
+    state: &Arc<State>,
+    lane: &Arc<Lane>,
+    name: &str,
+    _aspects: Aspects,
+) -> Result<Sent, SendError> {
+    let key = Key::new(&names::execution_namespace(&lane.cluster), name);
+    let Some(work) = state::work(&state.caches.works, &key) else {
+        lane.corrections.lock().remove(name);
+        return Ok(Sent::Settled);
+    };
+    let Some(link) = lane.link() else {
+        return Err(SendError::Member(LinkError::Unreachable(
+            "the way to the member is not known".into(),
+        )));
+    };
+    if work.metadata.deleting() {
+        return remove(state, lane, &link, &key, work).await;
+    }
+    let Some(cluster) = state.cluster(&lane.cluster) else {
+        return Ok(Sent::Settled);
+    };
+    if cluster.metadata.deleting() {
+        // The cluster leaves: its Works go first, and with them what was told to go.
+        template::delete_work(state, &key).await.map_err(SendError::Hub)?;
+        return Ok(Sent::Settled);
+    }
+    let Some(manifest) = work.spec.workload.manifests.first() else {
+        return Ok(Sent::Settled);
+    };
+    let suspended = is_suspended(&work);
+    let resource = match member_resource(&cluster, manifest) {
+        Some(resource) => resource,
+        None if cluster.status.api_enablements.is_empty() => {
+            return Err(SendError::NotYet(
+                "what the member serves is not known yet".into(),
+            ));
+        }
+        None => {
+            let message = format!(
+                "the cluster does not serve {} {}",
+                object::text(manifest, "apiVersion"),
+                object::text(manifest, "kind")
+            );
+            tell(
+                state,
+                &key,
+                &work,
+                Outcome::Failed {
+                    message,
+                    recreated: false,
+                },
+                None,
+            )
+            .await?;
+            // The cluster's kinds change with its status, which brings us here again.
+            return Ok(Sent::Settled);
+        }
+    };
+    let Some(objects) = lane.objects.of(lane, &link, &resource).await else {
+        return Err(SendError::Member(LinkError::Unreachable(format!(
+            "the member's {} are not known yet",
+            resource.plural
+        ))));
+    };
+    let object_key = object_key(manifest);
+    let live: Option<Value> = objects.get(&object_key).and_then(|cached| state::parse(&cached));
+    if suspended {
+        tell(state, &key, &work, Outcome::Suspended, live.as_ref()).await?;
+        return Ok(Sent::Settled);
+    }
+    let sending = Sending {
+        state,
+        lane,
+        link: &link,
+        resource: &resource,
+        objects: &objects,
+        object_key: &object_key,
+        work: &work,
+        manifest,
+    };
+    let (outcome, live, asked) = sending.send(live).await?;
+    let refused = matches!(outcome, Outcome::Failed { .. });
+    tell(state, &key, &work, outcome, live.as_ref()).await?;
+    if refused {
+        return Err(SendError::NotYet("the member refused the manifest".into()));
+    }
+    Ok(if asked { Sent::Member } else { Sent::Settled })
+}
+
+/// Whether nothing is sent.
+pub(crate) fn is_suspended(work: &Work) -> bool {
+    work.spec.suspend_dispatching == Some(true)
+        || work.metadata.annotation(keys::INSTRUCTION) == Some("suppressed")
+}
+
+/// The resource behind a manifest, as the member serves it.
+fn member_resource(cluster: &Cluster, manifest: &Value) -> Option<Resource> {
+    let (api_version, kind) = (
+        object::text(manifest, "apiVersion"),
+        object::text(manifest, "kind"),
+    );
+    let enabled = cluster
+        .status
+        .api_enablements
+        .iter()
+        .find(|enablement| enablement.group_version == api_version)?;
+    let plural = &enabled
+        .resources
+        .iter()
+        .find(|resource| resource.kind == kind)?
+        .name;
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let namespaced = !object::meta_text(manifest, "namespace").is_empty();
+    Some(Resource::new(group, version, plural, kind, namespaced))
+}
+
+fn object_key(manifest: &Value) -> Key {
+    Key::new(
+        object::meta_text(manifest, "namespace"),
+        object::meta_text(manifest, "name"),
+    )
+}
+
+/// One manifest on its way to one member.
+struct Sending<'a> {
+    state: &'a State,
+    lane: &'a Lane,
+    link: &'a Link,
+    resource: &'a Resource,
+    objects: &'a Arc<Cache>,
+    object_key: &'a Key,
+    work: &'a Work,
+    manifest: &'a Value,
+}
+
+impl Sending<'_> {
+    /// Brings the member to the manifest. Answers what came of it, the object there, and whether the member was asked.
+    async fn send(&self, mut live: Option<Value>) -> Result<(Outcome, Option<Value>, bool), SendError> {
+        let mut asked = false;
+        // The first answer may tell of an object that was not known; the second try knows it.
+        for _ in 0..3 {
+            let decision = dispatch::dispatch(&DispatchInput {
+                manifest: self.manifest,
+                live: live.as_ref(),
+                last_applied: self.work.status.last_applied.as_ref(),
+                work_generation: self.work.metadata.generation,
+            });
+            let recreated = live.is_none() && self.was_applied();
+            match decision {
+                Dispatch::Nothing => return Ok((Outcome::Applied { recreated: false }, live, asked)),
+                Dispatch::Wait => {
+                    return Err(SendError::NotYet("the member's object is being deleted".into()));
+                }
+                Dispatch::Refuse { message, .. } => {
+                    return Ok((
+                        Outcome::Failed {
+                            message,
+                            recreated: false,
+                        },
+                        live,
+                        asked,
+                    ));
+                }
+                Dispatch::Create(body) => {
+                    self.may_write()?;
+                    asked = true;
+                    let collection = self.resource.collection(&self.object_key.namespace);
+                    match self.link.create(&collection, encode(&body)).await {
+                        Ok(answer) => {
+                            self.count_created(true, recreated);
+                            let live = self.learn(&answer)?;
+                            return Ok((Outcome::Applied { recreated }, Some(live), asked));
+                        }
+                        Err(LinkError::AlreadyExists) => live = Some(self.read().await?),
+                        Err(error) => return self.refused(error, recreated, live),
+                    }
+                }
+                Dispatch::Update(body, drift) => {
+                    if drift.is_some() && self.backs_off(&live).await? {
+                        return Ok((Outcome::Unchanged, live, asked));
+                    }
+                    self.may_write()?;
+                    asked = true;
+                    let path = self
+                        .resource
+                        .object(&self.object_key.namespace, &self.object_key.name);
+                    match self.link.replace(&path, encode(&body)).await {
+                        Ok(answer) => {
+                            self.count_updated(true);
+                            let live = self.learn(&answer)?;
+                            return Ok((Outcome::Applied { recreated: false }, Some(live), asked));
+                        }
+                        Err(LinkError::Conflict) => live = Some(self.read().await?),
+                        Err(LinkError::NotFound) => {
+                            if let Some(cached) = self.objects.get(self.object_key) {
+                                self.objects.forget(self.object_key, &cached.uid);
+                            }
+                            live = None;
+                        }
+                        Err(error) => return self.refused(error, false, live),
+                    }
+                }
+            }
+        }
+        Err(SendError::NotYet("the member's object keeps changing".into()))
+    }
+
+    /// What a member's refusal means: trouble on the way is tried again, a no is told.
+    fn refused(
+        &self,
+        error: LinkError,
+        recreated: bool,
+        live: Option<Value>,
+    ) -> Result<(Outcome, Option<Value>, bool), SendError> {
+        let told = matches!(
+            error,
+            LinkError::Refused { code: 400..500, .. }
+                | LinkError::NotFound
+                | LinkError::NotServed
+                | LinkError::Conflict
+        );
+        self.count_updated(false);
+        if !told {
+            return Err(SendError::Member(error));
+        }
+        let message = error.to_string();
+        // What the Work's status says already was told.
+        let told = Condition::find(&self.work.status.conditions, "Applied")
+            .is_some_and(|condition| !condition.is_true() && condition.message.ends_with(&message));
+        if !told {
+            let what = format!(
+                "Failed to apply resource({}) to cluster {}: {message}",
+                self.object_key, self.lane.cluster
+            );
+            self.state
+                .events
+                .warn(&template_of(self.manifest), "SyncFailed", &what);
+        }
+        Ok((Outcome::Failed { message, recreated }, live, true))
+    }
+
+    fn was_applied(&self) -> bool {
+        self.work
+            .status
+            .last_applied
+            .as_ref()
+            .is_some_and(|last| last.work_generation == self.work.metadata.generation)
+    }
+
+    fn count_created(&self, ok: bool, again: bool) {
+        let Resource { kind, .. } = self.resource;
+        let api_version = self.resource.api_version();
+        self.state
+            .metrics
+            .created(ok, &api_version, kind, &self.lane.cluster, again);
+    }
+
+    fn count_updated(&self, ok: bool) {
+        let Resource { kind, .. } = self.resource;
+        let api_version = self.resource.api_version();
+        self.state
+            .metrics
+            .updated(ok, &api_version, kind, &self.lane.cluster, ok);
+    }
+
+    fn may_write(&self) -> Result<(), SendError> {
+        if self.state.guard.may_write() {
+            Ok(())
+        } else {
+            Err(SendError::NotYet(
+                "another controller may be leading by now".into(),
+            ))
+        }
+    }
+
+    async fn read(&self) -> Result<Value, SendError> {
+        let path = self
+            .resource
+            .object(&self.object_key.namespace, &self.object_key.name);
+        match self.link.get(&path).await {
+            Ok(answer) => {
+                // Only what we manage is followed, so that a stranger's object is not remembered.
+                let live: Value =
+                    serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?;
+                if object::label(&live, keys::MANAGED) == Some("true") {
+                    return self.learn(&answer);
+                }
+                Ok(live)
+            }
+            Err(LinkError::NotFound) => Err(SendError::Again),
+            Err(error) => Err(SendError::Member(error)),
+        }
+    }
+
+    fn learn(&self, answer: &[u8]) -> Result<Value, SendError> {
+        self.objects.learn(answer).map_err(SendError::Member)?;
+        serde_json::from_slice(answer).map_err(|e| SendError::NotYet(e.to_string()))
+    }
+
+    /// Whether this correction must wait: somebody else writes the same object again and again.
+    async fn backs_off(&self, live: &Option<Value>) -> Result<bool, SendError> {
+        let now = self.state.clock.now();
+        let name = &self.work.metadata.name;
+        let fight = {
+            let mut corrections = self.lane.corrections.lock();
+            corrections.entry(name.clone()).or_default().record(now)
+        };
+        let Some(wait) = fight.backoff else {
+            return Ok(false);
+        };
+        let path = self
+            .resource
+            .object(&self.object_key.namespace, &self.object_key.name);
+        let field = live
+            .as_ref()
+            .and_then(|live| dispatch::differing_path(self.manifest, live))
+            .unwrap_or_default();
+        let other = match self.link.get(&path).await {
+            Ok(answer) => serde_json::from_slice::<Value>(&answer)
+                .ok()
+                .and_then(|live| dispatch::manager_of(&live, &field))
+                .unwrap_or_else(|| "somebody".to_owned()),
+            Err(error) => return Err(SendError::Member(error)),
+        };
+        let message = format!(
+            "{other} keeps changing {field} of {} in cluster {}; it is corrected again in {} s",
+            self.object_key,
+            self.lane.cluster,
+            wait.as_secs()
+        );
+        let target = template_of(self.manifest);
+        self.state.events.warn(&target, "DriftFight", &message);
+        let due = later(now, wait);
+        self.lane.queue.add_at(name.clone(), super::lane::DISPATCH, due);
+        Ok(true)
+    }
+}
+
+/// The template behind a manifest, as events name it.
+fn template_of(manifest: &Value) -> EventTarget {
+    let uid = object::annotation(manifest, keys::TEMPLATE_UID).unwrap_or_default();
+    EventTarget {
+        uid: uid.to_owned(),
+        ..EventTarget::of_value(manifest)
+    }
+}
+
+fn encode(object: &Value) -> Vec<u8> {
+    // Encoding a value cannot fail.
+    serde_json::to_vec(object).unwrap_or_default()
+}
+
+/// Lets a Work go, and with it what is due to go.
+async fn remove(
+    state: &Arc<State>,
+    lane: &Arc<Lane>,
+    link: &Link,
+    key: &Key,
+    work: Work,
+) -> Result<Sent, SendError> {
+    let manifest = work.spec.workload.manifests.first();
+    let mut asked = Sent::Settled;
+    match (due(state, &lane.cluster, &work).await?, manifest) {
+        (Due::NotYet(why), _) => return Err(SendError::NotYet(why)),
+        (Due::Untouched, _) | (_, None) => {}
+        (decided, Some(manifest)) => {
+            let keep = decided == Due::Keep;
+            let preserve = keep || work.spec.preserve_resources_on_deletion == Some(true);
+            match withdraw(state, lane, link, manifest, preserve).await {
+                Ok(sent) => asked = sent,
+                // A cluster that leaves and cannot be reached keeps what it has, marks and all.
+                Err(SendError::Member(error)) if keep => {
+                    tracing::warn!(cluster = %lane.cluster, work = %key.name, %error, "the member keeps our marks");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    template::release_work(state, key, &work)
+        .await
+        .map_err(SendError::Hub)?;
+    lane.corrections.lock().remove(&*key.name);
+    if let Some(manifest) = manifest {
+        let id = TemplateId::of(manifest);
+        if id.kind == "Namespace" && id.api_version == "v1" {
+            state.namespaces.add(id.name.clone(), 1);
+        }
+        template::wake(state, id);
+    }
+    Ok(asked)
+}
+
+/// Removes a member's object, or our marks on it.
+async fn withdraw(
+    state: &State,
+    lane: &Lane,
+    link: &Link,
+    manifest: &Value,
+    preserve: bool,
+) -> Result<Sent, SendError> {
+    let Some(cluster) = state.cluster(&lane.cluster) else {
+        return Ok(Sent::Settled);
+    };
+    let Some(resource) = member_resource(&cluster, manifest) else {
+        // What the member does not serve, it does not have.
+        return Ok(Sent::Settled);
+    };
+    let key = object_key(manifest);
+    let path = resource.object(&key.namespace, &key.name);
+    for _ in 0..3 {
+        let live: Option<Value> = match link.get(&path).await {
+            Ok(answer) => {
+                Some(serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?)
+            }
+            Err(LinkError::NotFound | LinkError::NotServed) => None,
+            Err(error) => return Err(SendError::Member(error)),
+        };
+        let result = match dispatch::withdraw(manifest, live.as_ref(), preserve) {
+            Withdraw::Nothing => return Ok(Sent::Member),
+            _ if !state.guard.may_write() => {
+                return Err(SendError::NotYet(
+                    "another controller may be leading by now".into(),
+                ));
+            }
+            Withdraw::Strip(body) => link.replace(&path, encode(&body)).await.map(drop),
+            Withdraw::Delete {
+                uid,
+                resource_version,
+            } => {
+                let options = DeleteOptions {
+                    uid: Some(uid),
+                    resource_version: Some(resource_version),
+                    propagation: Some("Background"),
+                };
+                link.delete(&path, &options).await
+            }
+        };
+        let (api_version, kind) = (resource.api_version(), &resource.kind);
+        state
+            .metrics
+            .deleted(result.is_ok(), &api_version, kind, &lane.cluster);
+        match result {
+            Ok(()) | Err(LinkError::NotFound) => return Ok(Sent::Member),
+            Err(LinkError::Conflict) => {}
+            Err(error) => return Err(SendError::Member(error)),
+        }
+    }
+    Err(SendError::NotYet("the member's object keeps changing".into()))
+}
+
+/// What was sent, for the Work's status.
+pub(super) fn last_applied(work: &Work, live: &Value) -> LastApplied {
+    LastApplied {
+        work_generation: work.metadata.generation,
+        uid: object::meta_text(live, "uid").to_owned(),
+        version: dispatch::version_of(live),
+    }
+}

@@ -1,0 +1,203 @@
+//! One member's lane.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockgate_engine::dispatch::Corrections;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::objects::Objects;
+use super::window::Window;
+use super::{dispatching, dispatching::Sent};
+use crate::clock::Clock;
+use crate::link::{Link, LinkError};
+use crate::queue::{Aspects, Queue, backoff};
+use crate::state::State;
+
+/// A Work's manifest must be compared with the member.
+pub(crate) const DISPATCH: Aspects = 1;
+/// The member's object changed.
+pub(crate) const OBSERVE: Aspects = 2;
+
+/// One member's Works on their way.
+pub(crate) struct Lane {
+    pub(crate) cluster: String,
+    /// Names of Works in the member's execution namespace.
+    pub(crate) queue: Queue<String>,
+    pub(crate) objects: Objects,
+    /// How often each object was corrected lately.
+    pub(crate) corrections: Mutex<HashMap<String, Corrections>>,
+    link: Mutex<Option<Link>>,
+    window: Mutex<Window>,
+    clock: Clock,
+    trouble: Mutex<Trouble>,
+    resumed: Notify,
+    closed: CancellationToken,
+}
+
+/// Whether the member answers.
+#[derive(Debug, Default)]
+struct Trouble {
+    /// How many requests in a row got no answer.
+    failures: u32,
+    /// Whether the lane stands still.
+    paused: bool,
+}
+
+impl Lane {
+    pub(crate) fn new(cluster: &str, clock: Clock) -> Self {
+        Self {
+            cluster: cluster.to_owned(),
+            queue: Queue::new(clock.clone()),
+            objects: Objects::default(),
+            corrections: Mutex::default(),
+            link: Mutex::default(),
+            window: Mutex::default(),
+            clock,
+            trouble: Mutex::default(),
+            resumed: Notify::new(),
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// The way to the member, if it is known.
+    pub(crate) fn link(&self) -> Option<Link> {
+        self.link.lock().clone()
+    }
+
+    /// Gives the lane the way to its member, or takes it. What was known of the objects there is read anew.
+    pub(crate) fn connect(&self, link: Option<Link>) {
+        self.objects.clear();
+        *self.link.lock() = link;
+        self.resume();
+    }
+
+    /// The member is well: no need to wait any longer.
+    pub(crate) fn resume(&self) {
+        let mut trouble = self.trouble.lock();
+        trouble.failures = 0;
+        trouble.paused = false;
+        drop(trouble);
+        self.resumed.notify_waiters();
+    }
+
+    /// Whether the lane stands still because its member does not answer, or cannot be reached at all.
+    pub(crate) fn is_down(&self) -> bool {
+        self.trouble.lock().paused || self.link.lock().is_none()
+    }
+
+    /// Whether there is nothing that could be sent now.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_down() || (self.queue.is_idle() && self.objects.are_synced())
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+        self.queue.close();
+        self.objects.clear();
+    }
+
+    /// Sends until the lane is closed.
+    pub(crate) async fn run(self: Arc<Self>, state: Arc<State>) {
+        let in_flight = Arc::new(tokio::sync::Semaphore::new(tokio::sync::Semaphore::MAX_PERMITS));
+        let most = tokio::sync::Semaphore::MAX_PERMITS;
+        loop {
+            tokio::select! {
+                () = self.closed.cancelled() => return,
+                () = self.ready() => {}
+            }
+            let flying = most - in_flight.available_permits();
+            if flying >= self.window.lock().limit() {
+                // One ends before another begins.
+                tokio::select! {
+                    () = self.closed.cancelled() => return,
+                    () = self.resumed.notified() => {}
+                    () = tokio::time::sleep(Duration::from_millis(20)) => {}
+                }
+                continue;
+            }
+            let next = tokio::select! {
+                () = self.closed.cancelled() => return,
+                next = self.queue.next() => next,
+            };
+            let Some((name, aspects)) = next else { return };
+            // The semaphore is never closed.
+            let Ok(permit) = in_flight.clone().acquire_owned().await else {
+                return;
+            };
+            let (lane, state) = (self.clone(), state.clone());
+            tokio::spawn(async move {
+                lane.pass(&state, &name, aspects).await;
+                drop(permit);
+                lane.resumed.notify_one();
+            });
+        }
+    }
+
+    /// Waits while the member does not answer.
+    async fn ready(&self) {
+        loop {
+            let resumed = self.resumed.notified();
+            let wait = {
+                let trouble = self.trouble.lock();
+                if !trouble.paused && self.link.lock().is_some() {
+                    return;
+                }
+                trouble.paused.then(|| backoff(trouble.failures + 4))
+            };
+            match wait {
+                None => resumed.await,
+                Some(wait) => {
+                    tokio::select! {
+                        () = resumed => {}
+                        () = self.clock.sleep(wait) => self.trouble.lock().paused = false,
+                    }
+                }
+            }
+        }
+    }
+
+    async fn pass(self: &Arc<Self>, state: &Arc<State>, name: &String, aspects: Aspects) {
+        let begun = Instant::now();
+        let result = dispatching::pass(state, self, name, aspects).await;
+        match result {
+            Ok(Sent::Settled) => self.queue.done(name),
+            Ok(Sent::Member) => {
+                self.answered(begun.elapsed());
+                self.queue.done(name);
+            }
+            Err(error) => self.failed(name, aspects, begun, &error),
+        }
+    }
+
+    fn answered(&self, after: Duration) {
+        self.window.lock().answered(after);
+        self.trouble.lock().failures = 0;
+    }
+
+    fn failed(&self, name: &String, aspects: Aspects, begun: Instant, error: &dispatching::SendError) {
+        tracing::debug!(cluster = %self.cluster, work = %name, %error, "not sent");
+        match error {
+            dispatching::SendError::Member(LinkError::Unreachable(_)) => {
+                self.window.lock().shrink();
+                let mut trouble = self.trouble.lock();
+                trouble.failures = trouble.failures.saturating_add(1);
+                // One request that found nobody may be an accident.
+                trouble.paused = trouble.failures > 1;
+            }
+            dispatching::SendError::Member(LinkError::TooManyRequests { .. }) => self.window.lock().shrink(),
+            dispatching::SendError::Member(_) => self.answered(begun.elapsed()),
+            dispatching::SendError::Again => {
+                self.queue.add(name.clone(), aspects);
+                self.queue.done(name);
+                return;
+            }
+            _ => {}
+        }
+        self.queue.retry(name, aspects | DISPATCH);
+    }
+}

@@ -1,0 +1,69 @@
+//! What is exposed.
+
+use super::*;
+
+#[test]
+fn exposed_names_are_the_known_ones() {
+    let metrics = Metrics::new();
+    let took = Duration::from_millis(3);
+    metrics.match_policy(took);
+    metrics.apply_policy(true, took);
+    metrics.preempt_policy(false);
+    metrics.sync_work(true, took);
+    metrics.sync_workload(true, took);
+    metrics.created(true, "apps/v1", "Deployment", "m1", false);
+    metrics.updated(true, "apps/v1", "Deployment", "m1", true);
+    metrics.deleted(false, "apps/v1", "Deployment", "m1");
+    let figures = ClusterFigures {
+        ready: true,
+        nodes: 3,
+        cpu_allocatable: 1.5,
+        ..ClusterFigures::default()
+    };
+    metrics.cluster("m1", &figures);
+    metrics.cluster_sync("m1", took);
+    metrics.placed(true, "reconcile", took);
+    metrics.placing_step("Filter", took);
+    metrics.to_be_placed("BindingAdd");
+    metrics.queue_depth("template", 7);
+    metrics.queue_add("template", true);
+    metrics.queue_done("template", took, took);
+    metrics.event_dropped();
+    let text = metrics.encode();
+    for line in [
+        r#"resource_match_policy_duration_seconds_count 1"#,
+        r#"resource_apply_policy_duration_seconds_count{result="success"} 1"#,
+        r#"policy_apply_attempts_total{result="success"} 1"#,
+        r#"policy_preemption_total{result="error"} 1"#,
+        r#"binding_sync_work_duration_seconds_count{result="success"} 1"#,
+        r#"work_sync_workload_duration_seconds_count{result="success"} 1"#,
+        r#"create_resource_to_cluster{result="success",apiversion="apps/v1",kind="Deployment",member_cluster="m1",recreate="false"} 1"#,
+        r#"update_resource_to_cluster{result="success",apiversion="apps/v1",kind="Deployment",member_cluster="m1",operationResult="updated"} 1"#,
+        r#"delete_resource_from_cluster{result="error",apiversion="apps/v1",kind="Deployment",member_cluster="m1"} 1"#,
+        r#"cluster_ready_state{member_cluster="m1"} 1"#,
+        r#"cluster_node_number{member_cluster="m1"} 3"#,
+        r#"cluster_ready_node_number{member_cluster="m1"} 0"#,
+        r#"cluster_cpu_allocatable_number{member_cluster="m1"} 1.5"#,
+        r#"cluster_memory_allocated_bytes{member_cluster="m1"} 0.0"#,
+        r#"cluster_sync_status_duration_seconds_count{member_cluster="m1"} 1"#,
+        r#"karmada_scheduler_schedule_attempts_total{result="scheduled",schedule_type="reconcile"} 1"#,
+        r#"karmada_scheduler_e2e_scheduling_duration_seconds_count{result="scheduled",schedule_type="reconcile"} 1"#,
+        r#"karmada_scheduler_scheduling_algorithm_duration_seconds_count{schedule_step="Filter"} 1"#,
+        r#"karmada_scheduler_queue_incoming_bindings_total{event="BindingAdd"} 1"#,
+        r#"workqueue_depth{name="template"} 7"#,
+        r#"workqueue_adds_total{name="template"} 1"#,
+        r#"workqueue_retries_total{name="template"} 1"#,
+        r#"workqueue_queue_duration_seconds_count{name="template"} 1"#,
+        r#"workqueue_work_duration_seconds_count{name="template"} 1"#,
+        r#"lockgate_events_dropped_total 1"#,
+        concat!(
+            r#"karmada_build_info{version=""#,
+            env!("CARGO_PKG_VERSION"),
+            r#""} 1"#
+        ),
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is missing:\n{text}");
+    }
+    metrics.forget_cluster("m1");
+    assert!(!metrics.encode().contains(r#"state{member_cluster="m1"}"#));
+}

@@ -1,0 +1,153 @@
+//! The pass over one namespace: every member gets it, so that what is sent into it finds it there.
+
+use std::sync::Arc;
+
+use lockgate_api::meta::OwnerReference;
+use lockgate_api::work::Workload;
+use lockgate_api::{Cluster, Work, keys, names};
+use lockgate_engine::{object, render};
+use serde_json::Value;
+
+use crate::cache::Key;
+use crate::state::{self, State};
+use crate::template::{self, PassError, derived_id};
+
+/// Sends one namespace to every member.
+pub(crate) async fn pass(state: &State, name: &str) -> Result<(), PassError> {
+    let Some(kind) = state.kinds.served("v1", "Namespace") else {
+        return Ok(());
+    };
+    let Some(namespace) = kind
+        .cache
+        .get(&Key::new("", name))
+        .and_then(|cached| state::parse::<Value>(&cached))
+        .filter(|namespace| !object::deleting(namespace))
+    else {
+        return gone(state, name).await;
+    };
+    if is_skipped(&namespace, name) {
+        return Ok(());
+    }
+    let overrides = state.overrides.read().list();
+    let mut failed = Ok(());
+    for cluster in state
+        .clusters()
+        .iter()
+        .filter(|cluster| !cluster.metadata.deleting())
+    {
+        let work = match work(state, &namespace, name, cluster, &overrides) {
+            Ok(Some(work)) => work,
+            Ok(None) => continue,
+            Err(error) => {
+                tracing::warn!(namespace = %name, cluster = %cluster.metadata.name, %error, "cannot be rendered");
+                continue;
+            }
+        };
+        if let Err(error) = template::write_work(state, &work).await {
+            failed = Err(error);
+        }
+    }
+    failed
+}
+
+/// Whether a namespace is not sent to members by itself.
+fn is_skipped(namespace: &Value, name: &str) -> bool {
+    names::is_reserved(name)
+        || name == "default"
+        || name.starts_with("kube-")
+        || object::label(namespace, keys::SKIP_AUTO_PROPAGATION) == Some("true")
+}
+
+/// The Work of one cluster as it should be, if it is not so.
+fn work(
+    state: &State,
+    namespace: &Value,
+    name: &str,
+    cluster: &Cluster,
+    overrides: &[Arc<lockgate_api::OverridePolicy>],
+) -> Result<Option<Work>, render::RenderError> {
+    let execution = names::execution_namespace(&cluster.metadata.name);
+    let work_name = names::work_name("Namespace", "", name);
+    let old: Option<Work> = state::work(&state.caches.works, &Key::new(&execution, &work_name));
+    if let Some(old) = &old
+        && (old.metadata.deleting() || old.metadata.label(keys::CRB_ID).is_some())
+    {
+        // A policy that names the namespace decides about it.
+        return Ok(None);
+    }
+    let uid = object::meta_text(namespace, "uid");
+    let work_id = old
+        .as_ref()
+        .and_then(|work| work.metadata.label(keys::WORK_ID))
+        .map_or_else(|| derived_id(uid, &cluster.metadata.name), str::to_owned);
+    let digest = render::namespace_digest(namespace, cluster, overrides);
+    let mut work = old.clone().unwrap_or_default();
+    if work.metadata.annotation(keys::RENDERED_FROM) == Some(&digest) {
+        return Ok(None);
+    }
+    let rendered = render::render_namespace(namespace, &work_id, cluster, overrides)?;
+    let same = old.as_ref().is_some_and(|old| {
+        old.metadata.annotation(keys::RENDERED_FROM).is_none()
+            && old.spec.workload.manifests.first() == Some(&rendered.manifest)
+    });
+    if same {
+        return Ok(None);
+    }
+    work.spec.workload = Workload {
+        manifests: vec![rendered.manifest],
+    };
+    let metadata = &mut work.metadata;
+    metadata.name = work_name;
+    metadata.namespace = execution;
+    metadata.labels.extend(rendered.labels);
+    metadata.annotations.extend(rendered.annotations);
+    metadata
+        .annotations
+        .insert(keys::RENDERED_FROM.to_owned(), digest);
+    if !metadata.finalizers.iter().any(|f| f == keys::WORK_FINALIZER) {
+        metadata.finalizers.push(keys::WORK_FINALIZER.to_owned());
+    }
+    metadata.owner_references = vec![OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }];
+    Ok(Some(work))
+}
+
+/// The namespace is not in memory, or going: its Works go if it is gone by the server's own word.
+async fn gone(state: &State, name: &str) -> Result<(), PassError> {
+    let works: Vec<_> = state
+        .works_named(&names::work_name("Namespace", "", name))
+        .into_iter()
+        .filter(|cached| {
+            state::parse::<Work>(cached).is_some_and(|work| {
+                !work.metadata.deleting()
+                    && work.metadata.label(keys::CRB_ID).is_none()
+                    && work
+                        .metadata
+                        .controller()
+                        .is_some_and(|o| o.kind == "Namespace" && o.name == name)
+            })
+        })
+        .collect();
+    if works.is_empty() {
+        return Ok(());
+    }
+    let id = lockgate_engine::TemplateId {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+    };
+    if template::presence(state, &id).await? != template::Presence::Gone {
+        return Ok(());
+    }
+    for cached in works {
+        template::delete_work(state, &cached.key).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,383 @@
+//! A queue of keys that need attention. A key is handled by one worker at a time, however often it is added; what is added
+//! while it is being handled makes it come again. User changes go before bulk work.
+//!
+//! Three ways to come later: *soon* waits for more of the same (in real time), a *retry* after a failure grows from
+//! milliseconds to minutes, and a *timer* is due at a time of the injected clock. A queue is idle when nothing is ready, in
+//! hand or coming soon; retries that have failed often and timers do not count, for they may wait for ever.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::hash::Hash;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::clock::{Clock, later};
+
+/// What of a key needs attention, as bits; their meaning is the owner's.
+pub(crate) type Aspects = u8;
+
+/// How many failures in a row are retried in real time; further ones wait on the injected clock.
+const QUICK_RETRIES: u32 = 6;
+const FIRST_RETRY: Duration = Duration::from_millis(20);
+const LAST_RETRY: Duration = Duration::from_secs(60);
+
+/// A queue of keys.
+#[derive(Debug)]
+pub(crate) struct Queue<K> {
+    state: Mutex<State<K>>,
+    changed: Notify,
+    clock: Clock,
+}
+
+#[derive(Debug)]
+struct State<K> {
+    entries: HashMap<K, Entry>,
+    urgent: VecDeque<K>,
+    bulk: VecDeque<K>,
+    soon: BinaryHeap<Reverse<(Instant, u64)>>,
+    timers: BinaryHeap<Reverse<(Timestamp, u64)>>,
+    /// The keys behind the numbers in the heaps, and the aspects that they bring.
+    delayed: HashMap<u64, (K, Aspects)>,
+    /// How many of `delayed` are coming soon.
+    coming: usize,
+    next: u64,
+    in_hand: usize,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    aspects: Aspects,
+    queued: bool,
+    in_hand: bool,
+    failures: u32,
+    /// The number under which it waits to be added soon, so that it waits once.
+    soon: Option<u64>,
+}
+
+impl<K: Clone + Eq + Hash + Ord> Queue<K> {
+    /// An empty queue.
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self {
+            state: Mutex::new(State {
+                entries: HashMap::new(),
+                urgent: VecDeque::new(),
+                bulk: VecDeque::new(),
+                soon: BinaryHeap::new(),
+                timers: BinaryHeap::new(),
+                delayed: HashMap::new(),
+                coming: 0,
+                next: 0,
+                in_hand: 0,
+                closed: false,
+            }),
+            changed: Notify::new(),
+            clock,
+        }
+    }
+
+    /// Adds a key, before all bulk work.
+    pub(crate) fn add(&self, key: K, aspects: Aspects) {
+        self.state.lock().put(key, aspects, false);
+        self.changed.notify_one();
+    }
+
+    /// Adds a key behind everything that users wait for.
+    pub(crate) fn add_bulk(&self, key: K, aspects: Aspects) {
+        self.state.lock().put(key, aspects, true);
+        self.changed.notify_one();
+    }
+
+    /// Adds a key after a moment, so that what comes until then is handled with it. A moment that already runs is kept.
+    pub(crate) fn add_soon(&self, key: K, aspects: Aspects, wait: Duration) {
+        let mut state = self.state.lock();
+        let entry = state.entries.entry(key.clone()).or_default();
+        if entry.queued && !entry.in_hand {
+            entry.aspects |= aspects;
+            return;
+        }
+        if let Some(number) = entry.soon {
+            if let Some((_, waiting)) = state.delayed.get_mut(&number) {
+                *waiting |= aspects;
+            }
+            return;
+        }
+        let number = state.delay(key.clone(), aspects);
+        if let Some(entry) = state.entries.get_mut(&key) {
+            entry.soon = Some(number);
+        }
+        state.coming += 1;
+        state.soon.push(Reverse((Instant::now() + wait, number)));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Adds a key when the injected clock says so.
+    pub(crate) fn add_at(&self, key: K, aspects: Aspects, due: Timestamp) {
+        let mut state = self.state.lock();
+        let number = state.delay(key, aspects);
+        state.timers.push(Reverse((due, number)));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Hands a key out, with everything that was asked of it; `None` when the queue is closed.
+    pub(crate) async fn next(&self) -> Option<(K, Aspects)> {
+        loop {
+            let wake = self.changed.notified();
+            let (soon, timer) = {
+                let mut state = self.state.lock();
+                if state.closed {
+                    self.changed.notify_one();
+                    return None;
+                }
+                state.wake(Instant::now(), self.clock.now());
+                if let Some(taken) = state.take() {
+                    // Others may be waiting, and there may be more.
+                    self.changed.notify_one();
+                    return Some(taken);
+                }
+                (
+                    state.soon.peek().map(|Reverse((due, _))| *due),
+                    state.timers.peek().map(|Reverse((due, _))| *due),
+                )
+            };
+            let now = self.clock.now();
+            tokio::select! {
+                () = wake => {}
+                () = sleep_until(soon) => {}
+                () = self.sleep(timer, now) => {}
+            }
+        }
+    }
+
+    /// Says that a key is done. It comes again at once if it was added meanwhile.
+    pub(crate) fn done(&self, key: &K) {
+        self.finish(key, |_| None);
+    }
+
+    /// Says that handling a key failed: it comes again, later the more often it fails.
+    pub(crate) fn retry(&self, key: &K, aspects: Aspects) {
+        self.finish(key, |failures| Some((aspects, failures)));
+    }
+
+    fn finish(&self, key: &K, outcome: impl Fn(u32) -> Option<(Aspects, u32)>) {
+        let mut state = self.state.lock();
+        state.in_hand -= 1;
+        let Some(entry) = state.entries.get_mut(key) else {
+            return;
+        };
+        entry.in_hand = false;
+        let again = outcome(entry.failures);
+        entry.failures = again.map_or(0, |(_, failures)| failures.saturating_add(1));
+        if entry.queued {
+            // It was added while it was in hand.
+            entry.queued = false;
+            let aspects = std::mem::take(&mut entry.aspects) | again.map_or(0, |(aspects, _)| aspects);
+            state.put(key.clone(), aspects, false);
+        } else if let Some((aspects, failures)) = again {
+            let wait = backoff(failures);
+            let number = state.delay(key.clone(), aspects);
+            if failures < QUICK_RETRIES {
+                state.coming += 1;
+                state.soon.push(Reverse((Instant::now() + wait, number)));
+            } else {
+                let due = later(self.clock.now(), wait);
+                state.timers.push(Reverse((due, number)));
+            }
+        } else if state.entries.get(key).is_some_and(|entry| entry.soon.is_none()) {
+            state.entries.remove(key);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Whether a key is ready, in hand or coming soon.
+    pub(crate) fn is_pending(&self, key: &K) -> bool {
+        let state = self.state.lock();
+        state
+            .entries
+            .get(key)
+            .is_some_and(|entry| entry.queued || entry.in_hand || entry.soon.is_some())
+    }
+
+    /// Whether nothing is ready, in hand or coming soon.
+    pub(crate) fn is_idle(&self) -> bool {
+        let state = self.state.lock();
+        state.urgent.is_empty() && state.bulk.is_empty() && state.in_hand == 0 && state.coming == 0
+    }
+
+    /// How many keys are ready or in hand.
+    pub(crate) fn depth(&self) -> usize {
+        let state = self.state.lock();
+        state.urgent.len() + state.bulk.len() + state.in_hand
+    }
+
+    /// Ends all waiting; nothing more is handed out.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    async fn sleep(&self, until: Option<Timestamp>, now: Timestamp) {
+        match until {
+            None => std::future::pending().await,
+            Some(due) => {
+                let wait = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+                self.clock.sleep(wait).await;
+            }
+        }
+    }
+}
+
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        None => std::future::pending().await,
+        Some(due) => tokio::time::sleep_until(due).await,
+    }
+}
+
+/// How long the failure after `failures` others waits.
+pub(crate) fn backoff(failures: u32) -> Duration {
+    FIRST_RETRY
+        .saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX))
+        .min(LAST_RETRY)
+}
+
+impl<K: Clone + Eq + Hash + Ord> State<K> {
+    fn put(&mut self, key: K, aspects: Aspects, bulk: bool) {
+        let entry = self.entries.entry(key.clone()).or_default();
+        entry.aspects |= aspects;
+        if entry.queued {
+            return;
+        }
+        entry.queued = true;
+        if !entry.in_hand {
+            if bulk { &mut self.bulk } else { &mut self.urgent }.push_back(key);
+        }
+    }
+
+    fn delay(&mut self, key: K, aspects: Aspects) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.delayed.insert(number, (key, aspects));
+        number
+    }
+
+    /// Moves what is due to the ready ones.
+    fn wake(&mut self, now: Instant, time: Timestamp) {
+        while let Some(Reverse((due, number))) = self.soon.peek().copied() {
+            if due > now {
+                break;
+            }
+            self.soon.pop();
+            self.coming -= 1;
+            self.wake_one(number);
+        }
+        while let Some(Reverse((due, number))) = self.timers.peek().copied() {
+            if due > time {
+                break;
+            }
+            self.timers.pop();
+            self.wake_one(number);
+        }
+    }
+
+    fn wake_one(&mut self, number: u64) {
+        if let Some((key, aspects)) = self.delayed.remove(&number) {
+            if let Some(entry) = self.entries.get_mut(&key)
+                && entry.soon == Some(number)
+            {
+                entry.soon = None;
+            }
+            self.put(key, aspects, false);
+        }
+    }
+
+    fn take(&mut self) -> Option<(K, Aspects)> {
+        let key = self.urgent.pop_front().or_else(|| self.bulk.pop_front())?;
+        let entry = self.entries.get_mut(&key)?;
+        entry.queued = false;
+        entry.in_hand = true;
+        self.in_hand += 1;
+        Some((key, std::mem::take(&mut entry.aspects)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> Queue<&'static str> {
+        Queue::new(Clock::manual(Timestamp::UNIX_EPOCH))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_handled_once_at_a_time_and_again_if_it_was_added_meanwhile() {
+        let queue = queue();
+        queue.add("a", 1);
+        queue.add("a", 2);
+        assert_eq!(queue.next().await, Some(("a", 3)));
+        queue.add("a", 4);
+        assert_eq!(queue.depth(), 1, "it is in hand, and not ready");
+        queue.done(&"a");
+        assert_eq!(queue.next().await, Some(("a", 4)));
+        queue.done(&"a");
+        assert!(queue.is_idle());
+        assert!(!queue.is_pending(&"a"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn users_go_before_bulk_work() {
+        let queue = queue();
+        queue.add_bulk("bulk", 1);
+        queue.add("user", 1);
+        assert_eq!(queue.next().await, Some(("user", 1)));
+        assert_eq!(queue.next().await, Some(("bulk", 1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_soon_is_handled_together_and_counts_as_busy() {
+        let queue = queue();
+        queue.add_soon("a", 1, Duration::from_millis(100));
+        queue.add_soon("a", 2, Duration::from_millis(100));
+        assert!(!queue.is_idle());
+        let before = Instant::now();
+        assert_eq!(queue.next().await, Some(("a", 3)));
+        assert!(before.elapsed() >= Duration::from_millis(100));
+        queue.done(&"a");
+        assert!(queue.is_idle());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_come_again_and_end_up_waiting_on_the_injected_clock() {
+        let queue = queue();
+        queue.add("a", 1);
+        for _ in 0..=QUICK_RETRIES {
+            let (key, aspects) = queue.next().await.unwrap();
+            assert_eq!(aspects, 1);
+            queue.retry(&key, aspects);
+        }
+        assert!(
+            queue.is_idle(),
+            "a retry that waits long is no reason to wait for it"
+        );
+        queue.clock.advance(LAST_RETRY);
+        assert_eq!(queue.next().await, Some(("a", 1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn timers_follow_the_injected_clock() {
+        let queue = queue();
+        queue.add_at("a", 1, later(queue.clock.now(), Duration::from_secs(30)));
+        assert!(queue.is_idle());
+        queue.clock.advance(Duration::from_secs(30));
+        assert_eq!(queue.next().await, Some(("a", 1)));
+        queue.close();
+        assert_eq!(queue.next().await, None);
+    }
+}

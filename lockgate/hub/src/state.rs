@@ -1,0 +1,155 @@
+//! What every pass looks at: the hub's objects in memory, the queues, and the way out.
+//!
+//! Caches follow the API server; nothing here is the truth, and nothing is removed because something is missing here.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock, Weak};
+
+use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, Work};
+use lockgate_engine::selector::PolicyIndex;
+use lockgate_engine::{Gates, TemplateId};
+use parking_lot::{Mutex, RwLock};
+use serde::de::DeserializeOwned;
+
+use crate::cache::{Cache, Cached, Key};
+use crate::chores::Chore;
+use crate::clock::Clock;
+use crate::clusters::Clusters;
+use crate::election::Guard;
+use crate::events::Events;
+use crate::kinds::{KindId, Kinds};
+use crate::link::Link;
+use crate::members::Members;
+use crate::metrics::Metrics;
+use crate::queue::{Aspects, Queue};
+use crate::resource::Resource;
+use crate::template::Verdict;
+
+/// A template's claim, binding and Works need attention.
+pub(crate) const WALK: Aspects = 1;
+/// A template's status and its binding's need attention.
+pub(crate) const REPORT: Aspects = 2;
+
+/// What every pass looks at.
+pub(crate) struct State {
+    pub(crate) link: Link,
+    pub(crate) clock: Clock,
+    pub(crate) gates: Gates,
+    pub(crate) guard: Guard,
+    pub(crate) events: Events,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) caches: Caches,
+    pub(crate) policies: RwLock<PolicyIndex>,
+    pub(crate) overrides: RwLock<Overrides>,
+    pub(crate) clusters: RwLock<Arc<Vec<Arc<Cluster>>>>,
+    pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
+    /// What was last decided about where a template goes, for its status.
+    pub(crate) verdicts: Mutex<HashMap<TemplateId, Verdict>>,
+    /// The kinds that bindings name.
+    pub(crate) bound_kinds: Mutex<BTreeSet<KindId>>,
+    pub(crate) templates: Queue<TemplateId>,
+    pub(crate) namespaces: Queue<String>,
+    pub(crate) chores: Queue<Chore>,
+    pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,
+    pub(crate) kinds: Kinds,
+    pub(crate) members: Members,
+}
+
+/// The hub's own kinds in memory.
+pub(crate) struct Caches {
+    pub(crate) propagation_policies: Arc<Cache>,
+    pub(crate) cluster_propagation_policies: Arc<Cache>,
+    pub(crate) resource_bindings: Arc<Cache>,
+    pub(crate) cluster_resource_bindings: Arc<Cache>,
+    pub(crate) works: Arc<Cache>,
+}
+
+/// Override policies, by namespace and name.
+#[derive(Default)]
+pub(crate) struct Overrides {
+    by_key: BTreeMap<(String, String), Arc<OverridePolicy>>,
+    list: Arc<Vec<Arc<OverridePolicy>>>,
+}
+
+impl Overrides {
+    pub(crate) fn put(&mut self, key: (String, String), policy: Option<Arc<OverridePolicy>>) {
+        match policy {
+            Some(policy) => self.by_key.insert(key, policy),
+            None => self.by_key.remove(&key),
+        };
+        self.list = Arc::new(self.by_key.values().cloned().collect());
+    }
+
+    /// All of them.
+    pub(crate) fn list(&self) -> Arc<Vec<Arc<OverridePolicy>>> {
+        self.list.clone()
+    }
+
+    pub(crate) fn contains(&self, namespace: &str, name: &str) -> bool {
+        self.by_key.contains_key(&(namespace.to_owned(), name.to_owned()))
+    }
+}
+
+impl State {
+    /// The clusters, by name.
+    pub(crate) fn clusters(&self) -> Arc<Vec<Arc<Cluster>>> {
+        self.clusters.read().clone()
+    }
+
+    /// A cluster by name.
+    pub(crate) fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
+        let clusters = self.clusters();
+        let at = clusters
+            .binary_search_by(|c| c.metadata.name.as_str().cmp(name))
+            .ok()?;
+        clusters.get(at).cloned()
+    }
+
+    /// Where the bindings of a template of this scope are kept.
+    pub(crate) fn bindings(&self, namespace: &str) -> (&Arc<Cache>, Resource) {
+        if namespace.is_empty() {
+            (
+                &self.caches.cluster_resource_bindings,
+                Resource::cluster_resource_bindings(),
+            )
+        } else {
+            (&self.caches.resource_bindings, Resource::resource_bindings())
+        }
+    }
+
+    /// The Works of a name, in all execution namespaces.
+    pub(crate) fn works_named(&self, name: &str) -> Vec<Arc<Cached>> {
+        let namespaces = self.works_by_name.lock().get(name).cloned().unwrap_or_default();
+        namespaces
+            .into_iter()
+            .filter_map(|namespace| self.caches.works.get(&Key::new(&namespace, name)))
+            .collect()
+    }
+}
+
+/// An object as one of our types. What cannot be read is told to the log and treated as absent: the schema has accepted it,
+/// so that only another version's objects can be like that.
+pub(crate) fn parse<T: DeserializeOwned>(cached: &Cached) -> Option<T> {
+    match serde_json::from_slice(&cached.body) {
+        Ok(object) => Some(object),
+        Err(error) => {
+            tracing::warn!(namespace = %cached.key.namespace, name = %cached.key.name, %error, "object cannot be read");
+            None
+        }
+    }
+}
+
+/// A binding from the cache.
+pub(crate) fn binding(cache: &Cache, key: &Key) -> Option<Binding> {
+    parse(&*cache.get(key)?)
+}
+
+/// A Work from the cache.
+pub(crate) fn work(cache: &Cache, key: &Key) -> Option<Work> {
+    parse(&*cache.get(key)?)
+}
+
+/// A policy from the cache.
+pub(crate) fn policy(cached: &Cached) -> Option<Arc<PropagationPolicy>> {
+    parse(cached).map(Arc::new)
+}

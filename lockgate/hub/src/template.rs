@@ -1,0 +1,388 @@
+//! The pass over one template: claim, place, render and gate, and every write that follows, removals last. The only writer of
+//! claims, bindings and Works.
+//!
+//! A pass starts from what is in memory and ends when nothing differs. It may be cut off after any write: the next one sees
+//! what was written and goes on from there.
+
+mod gone;
+mod placing;
+mod report;
+mod works;
+mod writes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use lockgate_api::meta::OwnerReference;
+use lockgate_api::{Binding, PropagationPolicy, keys, names};
+use lockgate_engine::TemplateId;
+use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision, Record};
+use lockgate_engine::object;
+use serde_json::Value;
+
+use crate::cache::Key;
+use crate::events::EventTarget;
+use crate::head::Head;
+use crate::link::LinkError;
+use crate::resource::Resource;
+use crate::state::{self, REPORT, State, WALK};
+pub(crate) use gone::{Presence, presence};
+pub(crate) use report::report;
+pub(crate) use works::{derived_id, missing, targets};
+pub(crate) use writes::{delete_work, encode, release_work, write_work, write_work_status};
+
+/// How long a status waits for more to tell.
+pub(crate) const REPORT_AFTER: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// Why a pass did not reach its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PassError {
+    /// Somebody else has written the object; the newest is in memory now.
+    #[error("the object has changed meanwhile")]
+    Again,
+    /// A server said no.
+    #[error("{what}: {error}")]
+    Link {
+        /// What was tried.
+        what: &'static str,
+        /// What it answered.
+        error: LinkError,
+    },
+    /// Something is missing that may come.
+    #[error("{0}")]
+    NotYet(String),
+}
+
+/// What the last pass decided about where a template goes, for its status.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Verdict {
+    /// The `Scheduled` condition: status, reason, message. Absent where nothing was placed.
+    pub(crate) scheduled: Option<(bool, &'static str, String)>,
+    /// Clusters whose manifest could not be rendered, with the reason.
+    pub(crate) unrendered: BTreeMap<String, String>,
+    /// Removals wait until these clusters have their copies.
+    pub(crate) removals_wait_for: Vec<String>,
+}
+
+/// A template on its way through the stations.
+struct Walk<'a> {
+    state: &'a State,
+    id: &'a TemplateId,
+    resource: Resource,
+    template: Value,
+    binding: Option<Binding>,
+}
+
+/// Walks one template through the stations.
+pub(crate) async fn walk(state: &State, id: &TemplateId) -> Result<(), PassError> {
+    let Some(kind) = state.kinds.served(&id.api_version, &id.kind) else {
+        // Nothing can be said of a kind that is not served, or not known well enough yet.
+        return Ok(());
+    };
+    let key = Key::new(&id.namespace, &id.name);
+    let Some(cached) = kind.cache.get(&key) else {
+        return gone::gone(state, id, &kind.resource).await;
+    };
+    let Some(template) = state::parse::<Value>(&cached) else {
+        return Ok(());
+    };
+    if object::deleting(&template) {
+        return gone::gone(state, id, &kind.resource).await;
+    }
+    if claim::skip_template(&template).is_some() {
+        return Ok(());
+    }
+    let (cache, _) = state.bindings(&id.namespace);
+    let binding = state::binding(cache, &binding_key(id));
+    if let Some(binding) = &binding
+        && !is_for(binding, id)
+    {
+        // Names of bindings carry no group, so that two kinds of one name share them. The first keeps it.
+        let resource = &binding.spec.resource;
+        let message = format!(
+            "binding {} belongs to {} {}; rename one of the two objects",
+            binding.metadata.name, resource.api_version, resource.kind
+        );
+        state
+            .events
+            .warn(&EventTarget::of_value(&template), "ApplyPolicyFailed", &message);
+        return Ok(());
+    }
+    let mut walk = Walk {
+        state,
+        id,
+        resource: kind.resource.clone(),
+        template,
+        binding,
+    };
+    walk.settle_binding().await?;
+    walk.run().await
+}
+
+/// Where a template's binding is.
+pub(crate) fn binding_key(id: &TemplateId) -> Key {
+    Key::new(&id.namespace, &names::binding_name(&id.kind, &id.name))
+}
+
+/// Whether a binding is of this template, or of one that had its name before.
+pub(crate) fn is_for(binding: &Binding, id: &TemplateId) -> bool {
+    let resource = &binding.spec.resource;
+    let group = |api_version: &str| {
+        api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
+            .to_owned()
+    };
+    resource.kind == id.kind && resource.name == id.name && group(&resource.api_version) == id.group()
+}
+
+impl Walk<'_> {
+    async fn run(&mut self) -> Result<(), PassError> {
+        let decision = {
+            let policies = self.state.policies.read();
+            let mut input = ClaimInput {
+                template: &self.template,
+                policies: &policies,
+                binding: self.binding.as_ref(),
+                gates: self.state.gates,
+                newer_than_policy: None,
+            };
+            let decision = claim::claim(&input);
+            match &decision.holder {
+                Some(policy) if self.binding.is_none() && policy.spec.is_lazy() => {
+                    input.newer_than_policy = Some(is_newer(&self.template, policy));
+                    claim::claim(&input)
+                }
+                _ => decision,
+            }
+        };
+        self.claim(&decision).await?;
+        let Some(policy) = decision.holder.clone() else {
+            return self.release(&decision).await;
+        };
+        if let Act::Activate(_) = decision.act {
+            self.check_dependent_overrides(&policy)?;
+        }
+        if self.binding.is_none() && !matches!(decision.act, Act::Activate(_)) {
+            return Ok(());
+        }
+        self.bind(&decision, &policy).await?;
+        self.send().await
+    }
+
+    /// Writes the claim to the template, if it is not there.
+    async fn claim(&mut self, decision: &Decision) -> Result<(), PassError> {
+        let mut template = self.template.clone();
+        let claim = decision.holder.as_deref().map(Claim::by);
+        let mut changed = Claim::mark_template(claim.as_ref(), &mut template);
+        if self.binding.is_none()
+            && let Act::Hold { refresh: true, .. } = decision.act
+        {
+            let record = Record::of(&self.template).on_template(&template);
+            changed |= set_annotation(&mut template, keys::ACTIVATED, &record.encode());
+        }
+        if !changed {
+            return Ok(());
+        }
+        self.template = self.replace_template(&template).await?;
+        if let (Some(from), Some(policy)) = (&decision.preempted, &decision.holder) {
+            let message = format!(
+                "Policy({}) preempted policy({}) succeed",
+                named(policy),
+                joined(&from.namespace, &from.name)
+            );
+            self.state.metrics.preempt_policy(true);
+            let target = EventTarget::of_value(&self.template);
+            self.state.events.warn(&target, "PreemptPolicySucceed", &message);
+        }
+        Ok(())
+    }
+
+    /// Nobody owns the template: its binding loses the claim, and everything stays where it is.
+    async fn release(&mut self, decision: &Decision) -> Result<(), PassError> {
+        if let (Act::Freeze { .. }, Some(binding)) = (&decision.act, &self.binding) {
+            let mut frozen = binding.clone();
+            Claim::mark_binding(None, &mut frozen.metadata);
+            if frozen != *binding {
+                self.write_binding(frozen).await?;
+            }
+            self.state
+                .templates
+                .add_soon(self.id.clone(), REPORT, REPORT_AFTER);
+        }
+        Ok(())
+    }
+
+    fn check_dependent_overrides(&self, policy: &PropagationPolicy) -> Result<(), PassError> {
+        let overrides = self.state.overrides.read();
+        let missing: Vec<&str> = policy
+            .spec
+            .dependent_overrides
+            .iter()
+            .filter(|name| !overrides.contains(&policy.metadata.namespace, name))
+            .map(String::as_str)
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let message = format!("waiting for dependent overrides: {}", missing.join(", "));
+        let target = EventTarget::of_value(&self.template);
+        self.state.events.warn(&target, "ApplyPolicyFailed", &message);
+        Err(PassError::NotYet(message))
+    }
+
+    /// Brings the binding to what was activated, placed.
+    async fn bind(&mut self, decision: &Decision, policy: &Arc<PropagationPolicy>) -> Result<(), PassError> {
+        let begun = Instant::now();
+        let before = self.binding.clone();
+        let mut binding = before.clone().unwrap_or_default();
+        self.identify(&mut binding);
+        match decision.act {
+            Act::Activate(_) => {
+                binding.spec =
+                    claim::activated_spec(policy, &self.template, before.as_ref().map(|b| &b.spec));
+                self.record(&mut binding, policy);
+            }
+            Act::Keep { refresh } => {
+                let holder = Claim::by(policy);
+                if refresh || Claim::on_binding(&binding.metadata).as_ref() != Some(&holder) {
+                    self.record(&mut binding, policy);
+                }
+            }
+            Act::Hold { refresh, .. } => {
+                if refresh {
+                    let mut record = Record::of(&self.template);
+                    if let Some(old) = Record::find(&self.template, before.as_ref()) {
+                        record = record.by(&old.policy, old.policy_generation);
+                    }
+                    set(&mut binding, keys::ACTIVATED, record.encode());
+                }
+            }
+            Act::Freeze { .. } | Act::Wait => return Ok(()),
+        }
+        let told = self
+            .state
+            .verdicts
+            .lock()
+            .get(self.id)
+            .cloned()
+            .unwrap_or_default();
+        let mut verdict = self.place(&mut binding, &told);
+        verdict.unrendered = told.unrendered;
+        self.state.verdicts.lock().insert(self.id.clone(), verdict);
+        if before.as_ref() == Some(&binding) {
+            return Ok(());
+        }
+        self.write_binding(binding).await?;
+        if matches!(decision.act, Act::Activate(_)) {
+            let message = format!("Apply policy({}) succeed", named(policy));
+            let target = EventTarget::of_value(&self.template);
+            self.state.events.success(&target, "ApplyPolicySucceed", &message);
+            self.state.metrics.apply_policy(true, begun.elapsed());
+        }
+        Ok(())
+    }
+
+    /// What makes a binding this template's.
+    fn identify(&self, binding: &mut Binding) {
+        let key = binding_key(self.id);
+        let metadata = &mut binding.metadata;
+        metadata.name = key.name.to_string();
+        metadata.namespace = key.namespace.to_string();
+        let uid = object::meta_text(&self.template, "uid");
+        let (id_label, finalizer) = scope_keys(self.id);
+        metadata
+            .labels
+            .entry(id_label.to_owned())
+            .or_insert_with(|| uid.to_owned());
+        if !metadata.finalizers.iter().any(|f| f == finalizer) {
+            metadata.finalizers.push(finalizer.to_owned());
+        }
+        if metadata.controller().is_none_or(|owner| owner.uid != uid) {
+            metadata.owner_references = vec![OwnerReference {
+                api_version: self.id.api_version.clone(),
+                kind: self.id.kind.clone(),
+                name: self.id.name.clone(),
+                uid: uid.to_owned(),
+                controller: Some(true),
+                block_owner_deletion: Some(true),
+            }];
+        }
+    }
+
+    fn record(&self, binding: &mut Binding, policy: &PropagationPolicy) {
+        Claim::mark_binding(Some(&Claim::by(policy)), &mut binding.metadata);
+        let record = Record::of(&self.template).by(policy.permanent_id(), policy.metadata.generation);
+        set(binding, keys::ACTIVATED, record.encode());
+    }
+}
+
+/// The label that carries a binding's id, and its finalizer.
+pub(crate) fn scope_keys(id: &TemplateId) -> (&'static str, &'static str) {
+    if id.namespace.is_empty() {
+        (keys::CRB_ID, keys::CRB_FINALIZER)
+    } else {
+        (keys::RB_ID, keys::RB_FINALIZER)
+    }
+}
+
+/// Whether a Work was made from this template, whatever became of its binding.
+fn is_bound_copy(head: &Head, id: &TemplateId) -> bool {
+    head.work.metadata.label(scope_keys(id).0).is_some()
+        && head.id.as_ref().is_some_and(|copy| {
+            copy.kind == id.kind
+                && copy.group() == id.group()
+                && copy.namespace == id.namespace
+                && copy.name == id.name
+        })
+}
+
+/// The id of a binding, which its Works carry.
+pub(crate) fn binding_id<'a>(binding: &'a Binding, id: &TemplateId) -> &'a str {
+    binding.metadata.label(scope_keys(id).0).unwrap_or_default()
+}
+
+fn set(binding: &mut Binding, key: &str, value: String) {
+    binding.metadata.annotations.insert(key.to_owned(), value);
+}
+
+fn set_annotation(template: &mut Value, key: &str, value: &str) -> bool {
+    if object::annotation(template, key) == Some(value) {
+        return false;
+    }
+    template["metadata"]["annotations"][key] = Value::String(value.to_owned());
+    true
+}
+
+fn named(policy: &PropagationPolicy) -> String {
+    joined(&policy.metadata.namespace, &policy.metadata.name)
+}
+
+fn joined(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{namespace}/{name}")
+    }
+}
+
+/// Whether the user wrote the template after a Lazy policy was there.
+fn is_newer(template: &Value, policy: &PropagationPolicy) -> bool {
+    let created = object::meta_text(template, "creationTimestamp");
+    let policy_created = policy.metadata.creation_timestamp.as_deref().unwrap_or_default();
+    let number = |version: &str| version.parse::<u64>().unwrap_or(0);
+    match created.cmp(policy_created) {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Greater => true,
+        // Within one second, the order of the writes decides.
+        std::cmp::Ordering::Equal => {
+            number(object::meta_text(template, "resourceVersion")) > number(&policy.metadata.resource_version)
+        }
+    }
+}
+
+/// Asks for another walk over a template.
+pub(crate) fn wake(state: &State, id: TemplateId) {
+    state.templates.add(id, WALK);
+}

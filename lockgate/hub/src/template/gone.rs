@@ -1,0 +1,145 @@
+//! The pass over a template that is gone, or going: its Works are deleted, then its binding. Only this, a released removal
+//! and an unjoin ever delete anything from members, and only this one is asked of the server itself: a list that came back
+//! empty, a kind that is not served or a definition that is being deleted is no evidence.
+
+use lockgate_api::{Binding, Work, keys, names};
+use lockgate_engine::TemplateId;
+use lockgate_engine::object;
+use serde_json::Value;
+
+use super::writes::{delete, encode, refresh, replace};
+use super::{PassError, binding_key, is_for, scope_keys};
+use crate::cache::Key;
+use crate::head::head;
+use crate::link::LinkError;
+use crate::resource::Resource;
+use crate::state::{self, State};
+
+/// Whether a template is there, by the server's own word.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It is there, with this uid.
+    There { uid: String },
+    /// It is gone, or its deletion was asked for.
+    Gone,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Asks the server whether a template is there.
+pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence, PassError> {
+    let Some(kind) = state.kinds.served(&id.api_version, &id.kind) else {
+        return Ok(Presence::Unknown);
+    };
+    if state.kinds.is_going(&id.api_version, &id.kind) {
+        return Ok(Presence::Unknown);
+    }
+    match state
+        .link
+        .get(&kind.resource.object(&id.namespace, &id.name))
+        .await
+    {
+        Ok(body) => {
+            let live: Value = serde_json::from_slice(&body).map_err(|e| PassError::NotYet(e.to_string()))?;
+            if object::deleting(&live) {
+                return Ok(Presence::Gone);
+            }
+            let _ = kind.cache.learn_read(&body);
+            let uid = object::meta_text(&live, "uid").to_owned();
+            Ok(Presence::There { uid })
+        }
+        Err(LinkError::NotFound) => Ok(Presence::Gone),
+        Err(LinkError::NotServed) => Ok(Presence::Unknown),
+        Err(error) => Err(PassError::Link {
+            what: "failed to ask for the template",
+            error,
+        }),
+    }
+}
+
+/// Cleans up after a template that is not in memory any more, or that is being deleted.
+pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) -> Result<(), PassError> {
+    let (cache, binding_resource) = state.bindings(&id.namespace);
+    let key = binding_key(id);
+    let binding: Option<Binding> = state::binding(cache, &key).filter(|binding| is_for(binding, id));
+    let works = works_of(state, id);
+    if binding.is_none() && works.is_empty() {
+        state.verdicts.lock().remove(id);
+        return Ok(());
+    }
+    match presence(state, id).await? {
+        Presence::Gone => {}
+        Presence::There { .. } => return Err(PassError::Again),
+        Presence::Unknown => {
+            tracing::warn!(template = %id, resource = %resource.plural, "its kind is going or not served: nothing is removed");
+            return Ok(());
+        }
+    }
+    if binding
+        .as_ref()
+        .is_some_and(|binding| !binding.metadata.deleting())
+    {
+        delete(
+            state,
+            cache,
+            &binding_resource,
+            &key,
+            "failed to delete the binding",
+        )
+        .await?;
+        refresh(state, cache, &binding_resource, &key).await?;
+    }
+    for work in &works {
+        if !work.metadata.deleting() {
+            let key = Key::new(&work.metadata.namespace, &work.metadata.name);
+            delete(
+                state,
+                &state.caches.works,
+                &Resource::works(),
+                &key,
+                "failed to delete a Work",
+            )
+            .await?;
+        }
+    }
+    if !works.is_empty() {
+        // The last Work that goes brings us here again.
+        return Ok(());
+    }
+    if let Some(mut going) = state::binding(cache, &key) {
+        let finalizer = scope_keys(id).1;
+        going
+            .metadata
+            .finalizers
+            .retain(|f| f != finalizer && f != keys::DEPENDENCIES_FINALIZER);
+        let body = encode(&binding_resource, &going);
+        match replace(
+            state,
+            cache,
+            &binding_resource,
+            &key,
+            body,
+            "failed to let the binding go",
+        )
+        .await
+        {
+            Ok(_) => cache.forget(&key, &going.metadata.uid),
+            Err(PassError::Again) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    state.verdicts.lock().remove(id);
+    Ok(())
+}
+
+/// The Works that were made from a template, whatever became of its binding.
+fn works_of(state: &State, id: &TemplateId) -> Vec<Work> {
+    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+    state
+        .works_named(&name)
+        .into_iter()
+        .filter_map(|cached| head(&cached))
+        .filter(|head| super::is_bound_copy(head, id))
+        .map(|head| head.work)
+        .collect()
+}

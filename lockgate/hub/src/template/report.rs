@@ -1,0 +1,221 @@
+//! What became of a template: the binding's status and the template's own. Statuses of many Works are told together.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lockgate_api::binding::AggregatedStatusItem;
+use lockgate_api::{Binding, Condition, Work, keys, names};
+use lockgate_engine::TemplateId;
+use lockgate_engine::claim::{Change, ContentHashes, Record};
+use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
+use serde_json::Value;
+
+use super::works::{missing, targets, unwanted};
+use super::writes::{encode, replace_status};
+use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
+use crate::cache::Key;
+use crate::clock::seconds;
+use crate::head::head;
+use crate::state::{self, REPORT, State};
+
+/// How long a status waits for Works that are on their way.
+const PATIENCE: Duration = Duration::from_millis(1000);
+
+/// Writes the binding's status and the template's.
+pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {
+    let (cache, resource) = state.bindings(&id.namespace);
+    let key = binding_key(id);
+    let Some(binding) = state::binding(cache, &key).filter(|binding| is_for(binding, id)) else {
+        return Ok(());
+    };
+    if binding.metadata.deleting() {
+        return Ok(());
+    }
+    let works = works(state, id, &binding);
+    if state
+        .members
+        .wait_for(id, works.iter().map(|(_, work)| work), PATIENCE)
+    {
+        state.templates.add_soon(id.clone(), REPORT, super::REPORT_AFTER);
+        return Ok(());
+    }
+    let status = binding_status(state, id, &binding, &works);
+    if status != binding.status {
+        let mut told = binding.clone();
+        told.status = status;
+        let body = encode(&resource, &told);
+        replace_status(
+            state,
+            cache,
+            &resource,
+            &key,
+            body,
+            "failed to write the binding's status",
+        )
+        .await?;
+    }
+    report_template(state, id, &binding, &works).await?;
+    if !unwanted(state, id, &binding).is_empty() && missing(state, id, &binding).is_empty() {
+        // The copies that removals waited for are there.
+        wake(state, id.clone());
+    }
+    Ok(())
+}
+
+/// The binding's Works, with their clusters.
+fn works(state: &State, id: &TemplateId, binding: &Binding) -> Vec<(String, Work)> {
+    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+    let label = scope_keys(id).0;
+    state
+        .works_named(&name)
+        .into_iter()
+        .filter_map(|cached| {
+            let cluster = names::cluster_of(&cached.key.namespace)?.to_owned();
+            let work = head(&cached)?.work;
+            (work.metadata.label(label) == Some(binding_id(binding, id))).then_some((cluster, work))
+        })
+        .collect()
+}
+
+fn binding_status(
+    state: &State,
+    id: &TemplateId,
+    binding: &Binding,
+    works: &[(String, Work)],
+) -> lockgate_api::BindingStatus {
+    let time = state.clock.now();
+    let now = seconds(time);
+    let verdict = state.verdicts.lock().get(id).cloned().unwrap_or_default();
+    let mut status = binding.status.clone();
+    let views: Vec<WorkView<'_>> = works
+        .iter()
+        .map(|(cluster, work)| WorkView { cluster, work })
+        .collect();
+    let (mut items, fully_applied) = observe::aggregate_works(&views, &targets(binding), time);
+    for (cluster, message) in &verdict.unrendered {
+        let at = items.partition_point(|item| item.cluster_name < *cluster);
+        if items.get(at).is_none_or(|item| item.cluster_name != *cluster) {
+            items.insert(
+                at,
+                AggregatedStatusItem {
+                    cluster_name: cluster.clone(),
+                    health: "Unknown".to_owned(),
+                    ..AggregatedStatusItem::default()
+                },
+            );
+        }
+        items[at].applied = false;
+        items[at].applied_message.clone_from(message);
+    }
+    status.aggregated_status = items;
+    let claimed =
+        binding.metadata.label(keys::PP_ID).is_some() || binding.metadata.label(keys::CPP_ID).is_some();
+    if let (Some((ok, reason, message)), true) = (&verdict.scheduled, claimed) {
+        let outcome = match *reason {
+            _ if *ok => Scheduled::Success,
+            "NoClusterFit" => Scheduled::NoClusterFit(message),
+            _ => Scheduled::Unschedulable(message),
+        };
+        observe::scheduled(outcome, time).put(&mut status.conditions);
+        if *ok && status.scheduler_observed_generation != binding.metadata.generation {
+            status.scheduler_observed_generation = binding.metadata.generation;
+            status.last_scheduled_time = Some(now.clone());
+        }
+    }
+    if !works.is_empty() || !binding.spec.clusters.is_empty() {
+        fully_applied.put(&mut status.conditions);
+    }
+    unrendered(&verdict.unrendered, &now, &mut status.conditions);
+    status
+}
+
+/// Says which clusters have no manifest, and why; says nothing when all have one.
+fn unrendered(failures: &BTreeMap<String, String>, now: &str, conditions: &mut Vec<Condition>) {
+    if failures.is_empty() {
+        conditions.retain(|condition| condition.kind != "Rendered");
+        return;
+    }
+    let message: Vec<String> = failures
+        .iter()
+        .map(|(cluster, why)| format!("{cluster}: {why}"))
+        .collect();
+    Condition {
+        kind: "Rendered".to_owned(),
+        status: "False".to_owned(),
+        reason: "RenderFailed".to_owned(),
+        message: message.join("; "),
+        last_transition_time: now.to_owned(),
+        ..Condition::default()
+    }
+    .put(conditions);
+}
+
+/// Writes the template's status from what its members report.
+async fn report_template(
+    state: &State,
+    id: &TemplateId,
+    binding: &Binding,
+    works: &[(String, Work)],
+) -> Result<(), PassError> {
+    let Some(kind) = state.kinds.served(&id.api_version, &id.kind) else {
+        return Ok(());
+    };
+    let key = Key::new(&id.namespace, &id.name);
+    let Some(template) = kind
+        .cache
+        .get(&key)
+        .and_then(|cached| state::parse::<Value>(&cached))
+    else {
+        return Ok(());
+    };
+    let targets = targets(binding);
+    // What waits for a policy, or for its turn, is not what members have.
+    let activated = Record::find(&template, Some(binding))
+        .is_some_and(|record| record.compare(&template, &ContentHashes::of(&template)) != Change::ByUser);
+    let reports: Vec<MemberReport<'_>> = works
+        .iter()
+        .filter(|(cluster, work)| targets.contains(cluster.as_str()) && !work.metadata.deleting())
+        .map(|(cluster, work)| MemberReport::of(cluster, work, activated))
+        .collect();
+    let everywhere = reports.len() == targets.len();
+    if !everywhere || binding.spec.resource.uid != lockgate_engine::object::meta_text(&template, "uid") {
+        return Ok(());
+    }
+    // Where every cluster has the whole, sums would exceed what the template asks for, and clients take the surplus for
+    // replicas that are about to end.
+    let duplicated = binding
+        .spec
+        .placement
+        .as_ref()
+        .and_then(|placement| placement.replica_scheduling.as_ref())
+        .is_none_or(|scheduling| scheduling.replica_scheduling_type == "Duplicated");
+    let counts = if duplicated {
+        Counts::Weakest
+    } else {
+        Counts::Summed
+    };
+    let Some(status) = observe::aggregate_template_as(&template, &reports, counts, state.clock.now()) else {
+        return Ok(());
+    };
+    let mut told = template;
+    told["status"] = status;
+    let body = serde_json::to_vec(&told).unwrap_or_default();
+    match replace_status(
+        state,
+        &kind.cache,
+        &kind.resource,
+        &key,
+        body,
+        "failed to write the template's status",
+    )
+    .await
+    {
+        Ok(_) => Ok(()),
+        // A kind without a status of its own.
+        Err(PassError::Link {
+            error: crate::link::LinkError::NotServed,
+            ..
+        }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

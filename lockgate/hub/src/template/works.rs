@@ -1,0 +1,314 @@
+//! Render and gate in a template's pass: one Work for each cluster, and the removal of those that are no longer wanted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use lockgate_api::work::Workload;
+use lockgate_api::{Binding, Cluster, OverridePolicy, Work, keys, names};
+use lockgate_engine::gate::{self, Release, Removal};
+use lockgate_engine::observe;
+use lockgate_engine::place::webster;
+use lockgate_engine::render::{self, RenderInput, Rendered};
+use machinery_value::hash::{ValueHash, canonical_hash};
+
+use super::writes::{delete_work, write_work};
+use super::{PassError, REPORT, REPORT_AFTER, Walk, binding_id};
+use crate::cache::Key;
+use crate::events::EventTarget;
+use crate::head::head;
+use crate::state::{self, State};
+
+/// How many Works of one template are written at once.
+const WORKS_AT_ONCE: usize = 16;
+
+/// What one cluster is to get.
+struct Share {
+    cluster: Arc<Cluster>,
+    replicas: Option<i64>,
+    completions: Option<i64>,
+}
+
+impl Walk<'_> {
+    /// Brings every Work to what the binding says, then removes what is no longer wanted.
+    pub(super) async fn send(&mut self) -> Result<(), PassError> {
+        let Some(binding) = self.binding.take() else {
+            return Ok(());
+        };
+        let result = self.send_works(&binding).await;
+        self.binding = Some(binding);
+        self.state
+            .templates
+            .add_soon(self.id.clone(), REPORT, REPORT_AFTER);
+        result
+    }
+
+    async fn send_works(&self, binding: &Binding) -> Result<(), PassError> {
+        let shares = self.shares(binding);
+        let overrides = self.state.overrides.read().list();
+        let before = self
+            .state
+            .verdicts
+            .lock()
+            .get(self.id)
+            .cloned()
+            .unwrap_or_default();
+        let content = render::content_hash(&self.template);
+        let mut unrendered = BTreeMap::new();
+        let mut writes = Vec::new();
+        for share in &shares {
+            match self.work(binding, share, &overrides, &content) {
+                Ok(Some(work)) => writes.push(work),
+                Ok(None) => {}
+                Err(message) => {
+                    // What was told is not told again.
+                    if before.unrendered.get(&share.cluster.metadata.name) != Some(&message) {
+                        let target = EventTarget::of_value(&self.template);
+                        self.state
+                            .events
+                            .warn(&target, "ApplyOverridePolicyFailed", &message);
+                    }
+                    unrendered.insert(share.cluster.metadata.name.clone(), message);
+                }
+            }
+        }
+        let writes = writes.iter().map(|work| write_work(self.state, work));
+        let results = at_most(writes.collect()).await;
+        let wait_for = self.remove_unwanted(binding).await?;
+        if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
+            verdict.unrendered = unrendered;
+            verdict.removals_wait_for = wait_for;
+        }
+        // A cluster that fails delays itself only; the pass comes again for it.
+        results.into_iter().collect()
+    }
+
+    /// What each cluster is to get.
+    fn shares(&self, binding: &Binding) -> Vec<Share> {
+        let spec = &binding.spec;
+        let is_workload = spec.replicas > 0 || spec.replica_requirements.is_some();
+        let weights: Vec<(String, i64)> = spec
+            .clusters
+            .iter()
+            .map(|target| (target.name.clone(), target.replicas))
+            .collect();
+        let divided = spec
+            .placement
+            .as_ref()
+            .and_then(|placement| placement.replica_scheduling.as_ref())
+            .is_some_and(|scheduling| scheduling.replica_scheduling_type != "Duplicated");
+        let completions: BTreeMap<String, i64> = match self.template["spec"]["completions"].as_i64() {
+            Some(total) if divided && self.id.kind == "Job" && self.id.group() == "batch" => {
+                webster(total, &weights, &spec.resource.uid).into_iter().collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        let mut shares = Vec::new();
+        let mut seen = BTreeSet::new();
+        let own = spec
+            .clusters
+            .iter()
+            .map(|target| (&target.name, Some(target.replicas)));
+        let required = spec
+            .required_by
+            .iter()
+            .flat_map(|snapshot| snapshot.clusters.iter().map(|target| (&target.name, None)));
+        for (name, replicas) in own.chain(required) {
+            if !seen.insert(name) {
+                continue;
+            }
+            if let Some(cluster) = self
+                .state
+                .cluster(name)
+                .filter(|cluster| !cluster.metadata.deleting())
+            {
+                shares.push(Share {
+                    cluster,
+                    replicas: replicas.filter(|_| is_workload),
+                    completions: completions.get(name).copied(),
+                });
+            }
+        }
+        shares
+    }
+
+    /// The Work of one cluster as it should be, if it is not so.
+    fn work(
+        &self,
+        binding: &Binding,
+        share: &Share,
+        overrides: &[Arc<OverridePolicy>],
+        content: &ValueHash,
+    ) -> Result<Option<Work>, String> {
+        let cluster = &share.cluster.metadata.name;
+        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
+        let key = Key::new(&names::execution_namespace(cluster), &name);
+        let cached = self.state.caches.works.get(&key);
+        let known = cached
+            .as_ref()
+            .and_then(|cached| head(cached))
+            .map(|head| head.work);
+        if known.as_ref().is_some_and(|work| work.metadata.deleting()) {
+            // It goes first, without touching the member, and is made again then.
+            return Ok(None);
+        }
+        let work_id = known
+            .as_ref()
+            .and_then(|work| work.metadata.label(keys::WORK_ID))
+            .map_or_else(
+                || derived_id(binding_id(binding, self.id), cluster),
+                str::to_owned,
+            );
+        let input = RenderInput {
+            template: &self.template,
+            binding,
+            binding_id: binding_id(binding, self.id),
+            work_id: &work_id,
+            cluster: &share.cluster,
+            replicas: share.replicas,
+            completions: share.completions,
+            overrides,
+            conflict_resolution: &binding.spec.conflict_resolution,
+        };
+        let suspend = Some(gate::release(&binding.spec, cluster) == Release::Suspended);
+        let preserve = Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
+        let digest = render::inputs_digest_with(content, &input);
+        let rendered = known
+            .as_ref()
+            .and_then(|work| work.metadata.annotation(keys::RENDERED_FROM))
+            == Some(&digest);
+        if let Some(known) = &known
+            && rendered
+            && known.spec.suspend_dispatching == suspend
+            && known.spec.preserve_resources_on_deletion == preserve
+        {
+            return Ok(None);
+        }
+        let old: Option<Work> = cached.as_ref().and_then(|cached| state::parse(cached));
+        let mut work = old.clone().unwrap_or_default();
+        work.spec.suspend_dispatching = suspend;
+        work.spec.preserve_resources_on_deletion = preserve;
+        if !rendered {
+            let rendered = render::render(&input).map_err(|error| error.to_string())?;
+            // What another control plane rendered the same way stays as it is.
+            let same = old.as_ref().is_some_and(|old| {
+                old.metadata.annotation(keys::RENDERED_FROM).is_none()
+                    && old.spec.workload.manifests.first() == Some(&rendered.manifest)
+            });
+            if !same {
+                put_rendered(&mut work, rendered, cluster);
+            }
+        }
+        Ok((old.as_ref() != Some(&work)).then_some(work))
+    }
+
+    /// Removes the Works of clusters that are no longer wanted, when every wanted cluster has its copy. Answers the clusters
+    /// that the removals wait for.
+    async fn remove_unwanted(&self, binding: &Binding) -> Result<Vec<String>, PassError> {
+        let unwanted: Vec<Key> = unwanted(self.state, self.id, binding);
+        if unwanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        match gate::removal(&missing(self.state, self.id, binding)) {
+            Removal::Remove => {
+                let deletions = unwanted.iter().map(|key| delete_work(self.state, key));
+                for result in at_most(deletions.collect()).await {
+                    result?;
+                }
+                Ok(Vec::new())
+            }
+            Removal::WaitFor(clusters) => Ok(clusters),
+        }
+    }
+}
+
+/// Makes a Work hold what was rendered for its cluster.
+fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
+    work.spec.workload = Workload {
+        manifests: vec![rendered.manifest],
+    };
+    let metadata = &mut work.metadata;
+    metadata.name = rendered.work_name;
+    metadata.namespace = names::execution_namespace(cluster);
+    metadata.labels.extend(rendered.labels);
+    metadata.annotations.remove(keys::APPLIED_OVERRIDES);
+    metadata.annotations.remove(keys::APPLIED_CLUSTER_OVERRIDES);
+    metadata.annotations.extend(rendered.annotations);
+    metadata
+        .annotations
+        .insert(keys::RENDERED_FROM.to_owned(), rendered.digest);
+    if !metadata.finalizers.iter().any(|f| f == keys::WORK_FINALIZER) {
+        metadata.finalizers.push(keys::WORK_FINALIZER.to_owned());
+    }
+    // A binding's Work is nobody else's.
+    metadata.owner_references.clear();
+}
+
+/// Awaits requests, some of them at once.
+async fn at_most<F: Future<Output = Result<(), PassError>>>(requests: Vec<F>) -> Vec<Result<(), PassError>> {
+    futures::stream::iter(requests)
+        .buffer_unordered(WORKS_AT_ONCE)
+        .collect()
+        .await
+}
+
+/// The clusters that a binding goes to, as far as they exist.
+pub(crate) fn targets(binding: &Binding) -> BTreeSet<&str> {
+    let spec = &binding.spec;
+    let own = spec.clusters.iter().map(|target| target.name.as_str());
+    let required = spec
+        .required_by
+        .iter()
+        .flat_map(|snapshot| snapshot.clusters.iter().map(|target| target.name.as_str()));
+    let leaving = spec
+        .graceful_eviction_tasks
+        .iter()
+        .filter(|task| task.purge_mode != "Directly")
+        .map(|task| task.from_cluster.as_str());
+    own.chain(required).chain(leaving).collect()
+}
+
+/// The Works of a binding in clusters that it does not go to.
+pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> Vec<Key> {
+    let targets = targets(binding);
+    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+    state
+        .works_named(&name)
+        .into_iter()
+        .filter(|cached| {
+            let cluster = names::cluster_of(&cached.key.namespace).unwrap_or_default();
+            !targets.contains(cluster)
+                && head(cached)
+                    .is_some_and(|head| !head.work.metadata.deleting() && super::is_bound_copy(&head, id))
+        })
+        .map(|cached| cached.key.clone())
+        .collect()
+}
+
+/// The wanted clusters whose copies are not there yet.
+pub(crate) fn missing(
+    state: &State,
+    id: &lockgate_engine::TemplateId,
+    binding: &Binding,
+) -> BTreeSet<String> {
+    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+    binding
+        .spec
+        .clusters
+        .iter()
+        .filter(|target| {
+            let key = Key::new(&names::execution_namespace(&target.name), &name);
+            let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
+            !work.is_some_and(|head| observe::is_applied(&head.work))
+        })
+        .map(|target| target.name.clone())
+        .collect()
+}
+
+/// The id of a Work: the same whenever it is made again.
+pub(crate) fn derived_id(binding: &str, cluster: &str) -> String {
+    let hash = canonical_hash(&serde_json::Value::String(format!("{binding}/{cluster}")));
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.as_bytes()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
+}

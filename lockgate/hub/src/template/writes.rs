@@ -1,0 +1,377 @@
+//! The writes of a template's pass. Each is a create, or a PUT with the resource version that was read; a conflict brings
+//! the newest object into memory and the pass starts again.
+
+use std::sync::Arc;
+
+use lockgate_api::{Binding, Work};
+use lockgate_engine::claim::Record;
+use lockgate_engine::object;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{PassError, Walk, binding_key, scope_keys};
+use crate::cache::{Cache, Key};
+use crate::link::{DeleteOptions, LinkError};
+use crate::resource::Resource;
+use crate::state::{self, State};
+
+/// Replaces an object, and remembers the answer.
+pub(crate) async fn replace(
+    state: &State,
+    cache: &Arc<Cache>,
+    resource: &Resource,
+    key: &Key,
+    body: Vec<u8>,
+    what: &'static str,
+) -> Result<bytes::Bytes, PassError> {
+    let path = resource.object(&key.namespace, &key.name);
+    put(state, cache, resource, key, path, body, what).await
+}
+
+/// Replaces an object's status, and remembers the answer.
+pub(crate) async fn replace_status(
+    state: &State,
+    cache: &Arc<Cache>,
+    resource: &Resource,
+    key: &Key,
+    body: Vec<u8>,
+    what: &'static str,
+) -> Result<bytes::Bytes, PassError> {
+    let path = resource.status(&key.namespace, &key.name);
+    put(state, cache, resource, key, path, body, what).await
+}
+
+async fn put(
+    state: &State,
+    cache: &Arc<Cache>,
+    resource: &Resource,
+    key: &Key,
+    path: String,
+    body: Vec<u8>,
+    what: &'static str,
+) -> Result<bytes::Bytes, PassError> {
+    match state.link.replace(&path, body).await {
+        Ok(answer) => {
+            remember(cache, &answer);
+            Ok(answer)
+        }
+        Err(LinkError::Conflict | LinkError::NotFound) => {
+            refresh(state, cache, resource, key).await?;
+            Err(PassError::Again)
+        }
+        Err(error) => Err(PassError::Link { what, error }),
+    }
+}
+
+/// Takes in the answer to a write. What cannot be read comes by the watch.
+fn remember(cache: &Cache, answer: &[u8]) {
+    if let Err(error) = cache.learn(answer) {
+        tracing::warn!(%error, "the answer to a write cannot be read");
+    }
+}
+
+/// Brings the newest form of an object into memory.
+pub(crate) async fn refresh(
+    state: &State,
+    cache: &Arc<Cache>,
+    resource: &Resource,
+    key: &Key,
+) -> Result<(), PassError> {
+    match state.link.get(&resource.object(&key.namespace, &key.name)).await {
+        Ok(answer) => {
+            if let Err(error) = cache.learn_read(&answer) {
+                tracing::warn!(%error, "what was read again cannot be read");
+            }
+        }
+        Err(LinkError::NotFound) => {
+            if let Some(cached) = cache.get(key) {
+                cache.forget_gone(key, &cached.uid);
+            }
+        }
+        Err(error) => {
+            return Err(PassError::Link {
+                what: "failed to read again what has changed",
+                error,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Deletes exactly the object that was seen.
+pub(crate) async fn delete(
+    state: &State,
+    cache: &Arc<Cache>,
+    resource: &Resource,
+    key: &Key,
+    what: &'static str,
+) -> Result<(), PassError> {
+    let Some(cached) = cache.get(key) else {
+        return Ok(());
+    };
+    let options = DeleteOptions {
+        uid: Some(cached.uid.clone()),
+        resource_version: Some(cached.resource_version.clone()),
+        propagation: None,
+    };
+    let path = resource.object(&key.namespace, &key.name);
+    match state.link.delete(&path, &options).await {
+        // What the answer looks like depends on finalizers; the watch tells.
+        Ok(()) => Ok(()),
+        Err(LinkError::NotFound) => {
+            cache.forget_gone(key, &cached.uid);
+            Ok(())
+        }
+        Err(LinkError::Conflict) => {
+            refresh(state, cache, resource, key).await?;
+            Err(PassError::Again)
+        }
+        Err(error) => Err(PassError::Link { what, error }),
+    }
+}
+
+/// An object of ours as the server takes it.
+pub(crate) fn encode<T: Serialize>(resource: &Resource, object: &T) -> Vec<u8> {
+    let mut value = serde_json::to_value(object).unwrap_or_else(|_| json!({}));
+    value["apiVersion"] = Value::String(resource.api_version());
+    value["kind"] = Value::String(resource.kind.clone());
+    // Encoding a value of strings, numbers, lists and maps cannot fail.
+    serde_json::to_vec(&value).unwrap_or_default()
+}
+
+impl Walk<'_> {
+    /// Writes the template's own metadata.
+    pub(super) async fn replace_template(&self, template: &Value) -> Result<Value, PassError> {
+        let key = Key::new(&self.id.namespace, &self.id.name);
+        let Some(kind) = self.state.kinds.served(&self.id.api_version, &self.id.kind) else {
+            return Err(PassError::NotYet(format!("{} is not served", self.id.kind)));
+        };
+        let body = serde_json::to_vec(template).unwrap_or_default();
+        let answer = replace(
+            self.state,
+            &kind.cache,
+            &self.resource,
+            &key,
+            body,
+            "failed to claim the template",
+        )
+        .await?;
+        match kind.cache.get(&key).and_then(|cached| state::parse(&cached)) {
+            Some(template) => Ok(template),
+            None => serde_json::from_slice(&answer).map_err(|error| PassError::NotYet(error.to_string())),
+        }
+    }
+
+    /// Creates or replaces the binding.
+    pub(super) async fn write_binding(&mut self, binding: Binding) -> Result<(), PassError> {
+        let (cache, resource) = self.state.bindings(&self.id.namespace);
+        let key = binding_key(self.id);
+        let body = encode(&resource, &binding);
+        if binding.metadata.resource_version.is_empty() {
+            let what = "failed to create the binding";
+            match self
+                .state
+                .link
+                .create(&resource.collection(&key.namespace), body)
+                .await
+            {
+                Ok(answer) => remember(cache, &answer),
+                Err(LinkError::AlreadyExists) => {
+                    refresh(self.state, cache, &resource, &key).await?;
+                    return Err(PassError::Again);
+                }
+                Err(error) => return Err(PassError::Link { what, error }),
+            }
+        } else {
+            replace(
+                self.state,
+                cache,
+                &resource,
+                &key,
+                body,
+                "failed to write the binding",
+            )
+            .await?;
+        }
+        self.binding = state::binding(cache, &key);
+        Ok(())
+    }
+
+    /// A binding of another template of this name, or one that somebody is deleting, makes way. No Work is touched: the new
+    /// binding takes them over.
+    pub(super) async fn settle_binding(&mut self) -> Result<(), PassError> {
+        let Some(old) = self.binding.clone() else {
+            return Ok(());
+        };
+        let same_template = old.spec.resource.uid == object::meta_text(&self.template, "uid");
+        if same_template && !old.metadata.deleting() {
+            return Ok(());
+        }
+        let (cache, resource) = self.state.bindings(&self.id.namespace);
+        let key = binding_key(self.id);
+        // Rare and grave enough to ask the server itself whether the template is there.
+        let live = match self
+            .state
+            .link
+            .get(&self.resource.object(&self.id.namespace, &self.id.name))
+            .await
+        {
+            Ok(live) => live,
+            Err(LinkError::NotFound) => {
+                return Err(PassError::NotYet("the template is going".to_owned()));
+            }
+            Err(error) => {
+                let what = "failed to ask for the template";
+                return Err(PassError::Link { what, error });
+            }
+        };
+        let live: Value = serde_json::from_slice(&live).map_err(|e| PassError::NotYet(e.to_string()))?;
+        if object::meta_text(&live, "uid") != object::meta_text(&self.template, "uid")
+            || object::deleting(&live)
+        {
+            return Err(PassError::NotYet("the template is not what it was".to_owned()));
+        }
+        if same_template {
+            // Until the binding is there again, the template itself carries what was activated.
+            if let Some(record) = Record::find(&self.template, Some(&old)) {
+                let mut template = self.template.clone();
+                if super::set_annotation(&mut template, lockgate_api::keys::ACTIVATED, &record.encode()) {
+                    self.template = self.replace_template(&template).await?;
+                }
+            }
+        }
+        if !old.metadata.deleting() {
+            delete(
+                self.state,
+                cache,
+                &resource,
+                &key,
+                "failed to delete an old binding",
+            )
+            .await?;
+            refresh(self.state, cache, &resource, &key).await?;
+        }
+        if let Some(mut going) = state::binding(cache, &key) {
+            let finalizer = scope_keys(self.id).1;
+            going
+                .metadata
+                .finalizers
+                .retain(|f| f != finalizer && f != lockgate_api::keys::DEPENDENCIES_FINALIZER);
+            let body = encode(&resource, &going);
+            let path = resource.object(&key.namespace, &key.name);
+            match self.state.link.replace(&path, body).await {
+                Ok(_) | Err(LinkError::NotFound) => {}
+                Err(LinkError::Conflict) => {
+                    refresh(self.state, cache, &resource, &key).await?;
+                    return Err(PassError::Again);
+                }
+                Err(error) => {
+                    let what = "failed to let an old binding go";
+                    return Err(PassError::Link { what, error });
+                }
+            }
+            refresh(self.state, cache, &resource, &key).await?;
+            if cache.get(&key).is_some() {
+                return Err(PassError::NotYet(
+                    "an old binding is held by other finalizers".to_owned(),
+                ));
+            }
+        }
+        self.binding = None;
+        if same_template {
+            // Made again as it was.
+            let mut again = old;
+            again.metadata.uid.clear();
+            again.metadata.resource_version.clear();
+            again.metadata.generation = 0;
+            again.metadata.creation_timestamp = None;
+            again.metadata.deletion_timestamp = None;
+            again.metadata.rest.clear();
+            again.status = lockgate_api::BindingStatus::default();
+            self.write_binding(again).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates or replaces a Work, and remembers the answer.
+pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassError> {
+    let resource = Resource::works();
+    let key = Key::new(&work.metadata.namespace, &work.metadata.name);
+    let body = encode(&resource, work);
+    if work.metadata.resource_version.is_empty() {
+        match state
+            .link
+            .create(&resource.collection(&key.namespace), body)
+            .await
+        {
+            Ok(answer) => remember(&state.caches.works, &answer),
+            Err(LinkError::AlreadyExists) => {
+                refresh(state, &state.caches.works, &resource, &key).await?;
+                return Err(PassError::Again);
+            }
+            Err(error) => {
+                let what = "failed to create the Work";
+                return Err(PassError::Link { what, error });
+            }
+        }
+    } else {
+        replace(
+            state,
+            &state.caches.works,
+            &resource,
+            &key,
+            body,
+            "failed to write the Work",
+        )
+        .await?;
+    }
+    state.members.wake(&key);
+    Ok(())
+}
+
+/// Deletes a Work.
+pub(crate) async fn delete_work(state: &State, key: &Key) -> Result<(), PassError> {
+    let works = &state.caches.works;
+    delete(state, works, &Resource::works(), key, "failed to delete a Work").await
+}
+
+/// Lets a Work go that is being deleted.
+pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Result<(), PassError> {
+    let resource = Resource::works();
+    let works = &state.caches.works;
+    let mut going = work.clone();
+    going
+        .metadata
+        .finalizers
+        .retain(|f| f != lockgate_api::keys::WORK_FINALIZER);
+    let body = encode(&resource, &going);
+    match replace(state, works, &resource, key, body, "failed to let a Work go").await {
+        Ok(_) => {
+            if going.metadata.finalizers.is_empty() {
+                works.forget(key, &work.metadata.uid);
+            }
+            Ok(())
+        }
+        // Somebody else has let it go.
+        Err(PassError::Again) if works.get(key).is_none() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a Work's status.
+pub(crate) async fn write_work_status(state: &State, key: &Key, work: &Work) -> Result<(), PassError> {
+    let resource = Resource::works();
+    let works = &state.caches.works;
+    let body = encode(&resource, work);
+    replace_status(
+        state,
+        works,
+        &resource,
+        key,
+        body,
+        "failed to write the Work's status",
+    )
+    .await?;
+    Ok(())
+}

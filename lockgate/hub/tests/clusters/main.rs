@@ -1,0 +1,7 @@
+//! Members that join, are probed, fail, recover and leave, on embedded API servers.
+
+mod harness;
+mod joins;
+mod leaves;
+mod probes;
+mod real;

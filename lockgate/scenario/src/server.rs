@@ -1,0 +1,323 @@
+//! One server as the runner sees it: an administrator with kubectl, and no more.
+
+mod kinds;
+mod request;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::Method;
+use lockgate_hub::Resource;
+use serde_json::{Value, json};
+
+use crate::file::Cascade;
+use crate::path::Path;
+use crate::reference::Reference;
+use kinds::Kinds;
+
+/// The name under which the runner owns fields, as a user's kubectl would.
+const MANAGER: &str = "kubectl";
+/// How often a change is tried again because somebody else was quicker.
+const ATTEMPTS: usize = 20;
+
+/// A server.
+#[derive(Clone)]
+pub(crate) struct Server {
+    client: kube::Client,
+    kinds: Arc<parking_lot::Mutex<Arc<Kinds>>>,
+}
+
+/// Why a request did not do what it was for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Problem {
+    /// The server refused it.
+    #[error("{message} ({code})")]
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// The server's words.
+        message: String,
+    },
+    /// There is no such kind there.
+    #[error("the server does not serve {0}")]
+    NotServed(String),
+    /// The server did not answer, or not as servers do.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl Problem {
+    fn code(&self) -> u16 {
+        match self {
+            Self::Refused { code, .. } => *code,
+            _ => 0,
+        }
+    }
+}
+
+/// A change that the runner made: controllers must have seen it before anything is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    /// What kind of object.
+    pub resource: Resource,
+    /// The resource version of the change.
+    pub version: u64,
+}
+
+/// What there is: by path, uid and resource version.
+pub(crate) type Snapshot = BTreeMap<String, (String, String)>;
+
+impl Server {
+    /// A server behind a client that has every right.
+    pub(crate) fn new(client: kube::Client) -> Self {
+        Self {
+            client,
+            kinds: Arc::default(),
+        }
+    }
+
+    /// The client.
+    pub(crate) fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Creates an object or changes it to this.
+    pub(crate) async fn apply(&self, object: &Value) -> Result<Written, Problem> {
+        let (resource, path) = self.locate(object).await?;
+        let path = format!("{path}?fieldManager={MANAGER}&force=true&fieldValidation=Strict");
+        let body = object.to_string();
+        let answer = self
+            .send(Method::PATCH, &path, "application/apply-patch+yaml", body)
+            .await?;
+        Ok(written(resource, &answer))
+    }
+
+    /// Creates an object.
+    pub(crate) async fn create(&self, object: &Value) -> Result<Written, Problem> {
+        let (resource, _) = self.locate(object).await?;
+        let path = format!(
+            "{}?fieldManager={MANAGER}&fieldValidation=Strict",
+            resource.collection(namespace_of(&resource, object))
+        );
+        let answer = self
+            .send(Method::POST, &path, "application/json", object.to_string())
+            .await?;
+        Ok(written(resource, &answer))
+    }
+
+    /// Replaces an object whatever it is now.
+    pub(crate) async fn replace(&self, object: &Value) -> Result<Written, Problem> {
+        let (resource, path) = self.locate(object).await?;
+        self.rewrite(resource, &path, |present| {
+            let mut wanted = object.clone();
+            wanted["metadata"]["resourceVersion"] = present["metadata"]["resourceVersion"].clone();
+            Ok(wanted)
+        })
+        .await
+    }
+
+    /// Sets fields of an object.
+    pub(crate) async fn edit(&self, of: &Reference, set: &[(Path, Value)]) -> Result<Written, Problem> {
+        let (resource, path) = self.find(of).await?;
+        self.rewrite(resource, &path, |present| {
+            let mut wanted = present.clone();
+            for (path, value) in set {
+                path.set(&mut wanted, value).map_err(Problem::Broken)?;
+            }
+            Ok(wanted)
+        })
+        .await
+    }
+
+    async fn rewrite(
+        &self,
+        resource: Resource,
+        path: &str,
+        change: impl Fn(&Value) -> Result<Value, Problem>,
+    ) -> Result<Written, Problem> {
+        for attempt in 1.. {
+            let present = self.send(Method::GET, path, "", String::new()).await?;
+            let wanted = change(&present)?;
+            let put = format!("{path}?fieldManager={MANAGER}&fieldValidation=Strict");
+            match self
+                .send(Method::PUT, &put, "application/json", wanted.to_string())
+                .await
+            {
+                // The controllers were quicker.
+                Err(problem) if problem.code() == 409 && attempt < ATTEMPTS => {}
+                answer => return Ok(written(resource, &answer?)),
+            }
+        }
+        Err(Problem::Broken("no attempt was made".to_owned()))
+    }
+
+    /// Deletes an object.
+    pub(crate) async fn delete(&self, of: &Reference, cascade: Option<Cascade>) -> Result<Written, Problem> {
+        let (resource, path) = self.find(of).await?;
+        let present = self.send(Method::GET, &path, "", String::new()).await?;
+        let policy = match cascade {
+            None => "Background",
+            Some(Cascade::Orphan) => "Orphan",
+            Some(Cascade::Foreground) => "Foreground",
+        };
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
+        let answer = self
+            .send(Method::DELETE, &path, "application/json", options.to_string())
+            .await?;
+        // An object that others must let go of first comes back with the version of this change.
+        if answer["metadata"]["deletionTimestamp"].is_string() && answer["kind"] == present["kind"] {
+            let finalizers = answer["metadata"]["finalizers"].as_array().map_or(0, Vec::len);
+            if finalizers > 0 || answer["spec"]["finalizers"].is_array() {
+                return Ok(written(resource, &answer));
+            }
+        }
+        let version = self.deletion(&resource, of, &present).await?;
+        Ok(Written { resource, version })
+    }
+
+    /// The resource version at which an object went: its watch says.
+    async fn deletion(&self, resource: &Resource, of: &Reference, last: &Value) -> Result<u64, Problem> {
+        let version = last["metadata"]["resourceVersion"].as_str().unwrap_or("0");
+        let path = format!(
+            "{}?watch=1&resourceVersion={version}&fieldSelector=metadata.name%3D{}&timeoutSeconds=30",
+            resource.collection(namespace_or_default(resource, &of.namespace)),
+            of.name
+        );
+        let mut events = self.watch(&path).await?;
+        while let Some(event) = events.next().await? {
+            if event["type"] == "DELETED" || event["object"]["metadata"]["deletionTimestamp"].is_string() {
+                return Ok(version_of(&event["object"]));
+            }
+        }
+        Err(Problem::Broken(format!("{of} was deleted, but no watch says so")))
+    }
+
+    /// One object; none when it, or its kind, is not there.
+    pub(crate) async fn get(&self, of: &Reference) -> Result<Option<Value>, Problem> {
+        let (_, path) = match self.find(of).await {
+            Err(Problem::NotServed(_)) => return Ok(None),
+            found => found?,
+        };
+        match self.send(Method::GET, &path, "", String::new()).await {
+            Ok(object) => Ok(Some(object)),
+            Err(problem) if problem.code() == 404 => Ok(None),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// The objects of a kind, sorted by namespace and name; none when the kind is not served.
+    pub(crate) async fn list(&self, of: &Reference) -> Result<Vec<Value>, Problem> {
+        let resource = match self.resolve(&of.kind).await {
+            Err(Problem::NotServed(_)) => return Ok(Vec::new()),
+            found => found?,
+        };
+        let mut path = resource.collection(&of.namespace);
+        if !of.selector.is_empty() {
+            path = format!("{path}?labelSelector={}", request::escape(&of.selector));
+        }
+        let mut items = self.items(&path).await?;
+        for item in &mut items {
+            item["apiVersion"] = resource.api_version().into();
+            item["kind"] = resource.kind.clone().into();
+        }
+        Ok(items)
+    }
+
+    pub(crate) async fn items(&self, path: &str) -> Result<Vec<Value>, Problem> {
+        let mut answer = self.send(Method::GET, path, "", String::new()).await?;
+        match answer["items"].take() {
+            Value::Array(items) => Ok(items),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Everything that is there, but for what comes and goes by itself.
+    pub(crate) async fn snapshot(&self) -> Result<Snapshot, Problem> {
+        let mut snapshot = Snapshot::new();
+        for resource in self.listable().await? {
+            if matches!(
+                resource.plural.as_str(),
+                "events" | "leases" | "componentstatuses"
+            ) {
+                continue;
+            }
+            for item in self.items(&resource.collection("")).await? {
+                let text = |key: &str| item["metadata"][key].as_str().unwrap_or("").to_owned();
+                let path = resource.object(&text("namespace"), &text("name"));
+                snapshot.insert(path, (text("uid"), text("resourceVersion")));
+            }
+        }
+        Ok(snapshot)
+    }
+
+    /// The resources that can be listed and deleted, each once, as the server is now.
+    pub(crate) async fn listable(&self) -> Result<Vec<Resource>, Problem> {
+        Ok(self.discover().await?.listable())
+    }
+
+    /// The resource and the path of an object.
+    pub(crate) async fn locate(&self, object: &Value) -> Result<(Resource, String), Problem> {
+        let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+        let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+        let known = self.kinds.lock().clone();
+        let resource = match known.of_kind(&api_version, &kind) {
+            Some(resource) => resource,
+            None => self
+                .discover()
+                .await?
+                .of_kind(&api_version, &kind)
+                .ok_or_else(|| Problem::NotServed(format!("{kind} of {api_version}")))?,
+        };
+        let path = resource.object(
+            namespace_of(&resource, object),
+            &text(&object["metadata"]["name"]),
+        );
+        Ok((resource, path))
+    }
+
+    async fn find(&self, of: &Reference) -> Result<(Resource, String), Problem> {
+        let resource = self.resolve(&of.kind).await?;
+        let path = resource.object(namespace_or_default(&resource, &of.namespace), &of.name);
+        Ok((resource, path))
+    }
+
+    /// The resource that kubectl would take this word for.
+    pub(crate) async fn resolve(&self, word: &str) -> Result<Resource, Problem> {
+        let known = self.kinds.lock().clone();
+        match known.of_word(word) {
+            Some(resource) => Ok(resource),
+            None => self
+                .discover()
+                .await?
+                .of_word(word)
+                .ok_or_else(|| Problem::NotServed(word.to_owned())),
+        }
+    }
+}
+
+/// Objects without a namespace are in `default`, as kubectl has it.
+fn namespace_of<'a>(resource: &Resource, object: &'a Value) -> &'a str {
+    namespace_or_default(resource, object["metadata"]["namespace"].as_str().unwrap_or(""))
+}
+
+fn namespace_or_default<'a>(resource: &Resource, namespace: &'a str) -> &'a str {
+    if resource.namespaced && namespace.is_empty() {
+        "default"
+    } else {
+        namespace
+    }
+}
+
+fn written(resource: Resource, answer: &Value) -> Written {
+    Written {
+        version: version_of(answer),
+        resource,
+    }
+}
+
+pub(crate) fn version_of(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+}
