@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use lockgate_api::{Cluster, Condition};
 use lockgate_engine::Gates;
 use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
@@ -17,7 +18,7 @@ use crate::events::{EventOptions, Events};
 use crate::intake;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
-use crate::members::Members;
+use crate::members::{Lane, Members};
 use crate::metrics::Metrics;
 use crate::namespaces;
 use crate::queue::Queue;
@@ -65,7 +66,9 @@ impl HubOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// One of our kinds is not served.
-    #[error("the hub does not serve {0}: install the definitions (lockgate crds | kubectl apply --server-side -f -)")]
+    #[error(
+        "the hub does not serve {0}: install the definitions (lockgate crds | kubectl apply --server-side -f -)"
+    )]
     NotInstalled(String),
     /// The hub does not answer.
     #[error("the hub cannot be read: {0}")]
@@ -98,14 +101,24 @@ impl Hub {
         let wiring = Wiring::default();
         let mut followed = Vec::new();
         let caches = Caches {
-            propagation_policies: wiring.follow(&mut followed, &link, Resource::propagation_policies(), intake::policy),
+            propagation_policies: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::propagation_policies(),
+                intake::policy,
+            ),
             cluster_propagation_policies: wiring.follow(
                 &mut followed,
                 &link,
                 Resource::cluster_propagation_policies(),
                 intake::policy,
             ),
-            resource_bindings: wiring.follow(&mut followed, &link, Resource::resource_bindings(), intake::binding),
+            resource_bindings: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::resource_bindings(),
+                intake::binding,
+            ),
             cluster_resource_bindings: wiring.follow(
                 &mut followed,
                 &link,
@@ -114,15 +127,13 @@ impl Hub {
             ),
             works: wiring.follow(&mut followed, &link, Resource::works(), intake::work),
         };
-        for resource in [Resource::override_policies(), Resource::cluster_override_policies()] {
+        for resource in [
+            Resource::override_policies(),
+            Resource::cluster_override_policies(),
+        ] {
             wiring.follow(&mut followed, &link, resource, intake::override_policy);
         }
-        let definitions = wiring.follow(
-            &mut followed,
-            &link,
-            Resource::crds(),
-            intake::definition,
-        );
+        let definitions = wiring.follow(&mut followed, &link, Resource::crds(), intake::definition);
         let events = Events::start(
             &link,
             &options.clock,
@@ -259,14 +270,16 @@ impl Hub {
     /// Up to which resource version the objects of a resource of the hub were seen; `None` if it is not followed.
     pub fn seen(&self, resource: &Resource) -> Option<u64> {
         let caches = self.followed.iter().map(|following| &following.cache);
-        let own = caches.chain([self.clusters.cache()]).find(|cache| cache.resource() == resource);
+        let own = caches
+            .chain([self.clusters.cache()])
+            .find(|cache| cache.resource() == resource);
         if let Some(cache) = own {
             return Some(cache.seen_version());
         }
         let kinds = self.state.kinds.all();
-        let (_, kind) = kinds
-            .iter()
-            .find(|((api_version, kind), _)| *api_version == resource.api_version() && *kind == resource.kind)?;
+        let (_, kind) = kinds.iter().find(|((api_version, kind), _)| {
+            *api_version == resource.api_version() && *kind == resource.kind
+        })?;
         Some(kind.cache.seen_version())
     }
 
@@ -285,13 +298,19 @@ impl Hub {
             state.chores.depth(),
             state.members.depth(),
             if self.clusters.idle() { "idle" } else { "busy" },
-            if state.kinds.is_settled() { "settled" } else { "unsettled" },
+            if state.kinds.is_settled() {
+                "settled"
+            } else {
+                "unsettled"
+            },
         )
     }
 
     /// The figures, as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        self.state.metrics.queue_depth("template", self.state.templates.depth());
+        self.state
+            .metrics
+            .queue_depth("template", self.state.templates.depth());
         self.state.metrics.queue_depth("work", self.state.members.depth());
         self.state.metrics.encode()
     }
@@ -307,19 +326,33 @@ impl Hub {
         async move { guard.lost().await }
     }
 
-    /// Stops it. What is under way is given up; another start goes on from what was written.
-    pub async fn stop(mut self) {
+    /// Ends all queues and lanes.
+    fn close(&self) -> Vec<Arc<Lane>> {
         self.state.templates.close();
         self.state.namespaces.close();
         self.state.chores.close();
-        self.state.members.close_all();
+        self.state.members.close_all()
+    }
+
+    /// Stops it. What is under way is given up; another start goes on from what was written.
+    pub async fn stop(mut self) {
+        let lanes = self.close();
         self.tasks.shutdown().await;
+        for lane in lanes {
+            lane.ended().await;
+        }
         self.followed.clear();
         if let Some(election) = self.election.take()
             && let Err(error) = election.release().await
         {
             tracing::warn!(%error, "the lease was not given back, and runs out by itself");
         }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -331,10 +364,7 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
 ) {
     match result {
         Ok(()) => queue.done(key),
-        Err(PassError::Again) => {
-            queue.add(key.clone(), aspects);
-            queue.done(key);
-        }
+        Err(PassError::Again) => queue.again(key, aspects),
         Err(error) => {
             tracing::debug!(?key, %error, "comes again");
             queue.retry(key, aspects);
@@ -344,7 +374,11 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
 
 /// Fails with a clear word if our kinds are not there.
 async fn check_installed(link: &Link) -> Result<(), HubError> {
-    for resource in [Resource::works(), Resource::propagation_policies(), Resource::clusters()] {
+    for resource in [
+        Resource::works(),
+        Resource::propagation_policies(),
+        Resource::clusters(),
+    ] {
         match link.get(&format!("{}?limit=1", resource.collection(""))).await {
             Ok(_) => {}
             Err(LinkError::NotServed | LinkError::NotFound) => {
@@ -428,7 +462,18 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             state.members.connect(name, clusters.link(name));
             intake::wake_lane(state, name);
         }
-        ClusterChange::Joined(_) | ClusterChange::Fingerprint(_) | ClusterChange::Gone(_) => {
+        ClusterChange::Fingerprint(name) => {
+            if let Some(lane) = state.members.lane(name)
+                && state.cluster(name).is_some_and(|cluster| is_ready(&cluster))
+            {
+                // What was given up for a while is tried at once: the member answers again.
+                lane.resume();
+                intake::wake_lane(state, name);
+            }
+            intake::wake_bound(state, |_| true);
+            intake::wake_namespaces(state);
+        }
+        ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
             intake::wake_bound(state, |_| true);
             intake::wake_namespaces(state);
         }
@@ -437,6 +482,10 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             intake::wake_lane(state, name);
         }
     }
+}
+
+fn is_ready(cluster: &Cluster) -> bool {
+    Condition::find(&cluster.status.conditions, "Ready").is_some_and(Condition::is_true)
 }
 
 /// Connects what is followed with the state, which is made from it.
