@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use lockgate_api::{Cluster, Condition};
 use lockgate_engine::Gates;
 use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
@@ -17,7 +18,7 @@ use crate::events::{EventOptions, Events};
 use crate::intake;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
-use crate::members::Members;
+use crate::members::{Lane, Members};
 use crate::metrics::Metrics;
 use crate::namespaces;
 use crate::queue::Queue;
@@ -325,19 +326,33 @@ impl Hub {
         async move { guard.lost().await }
     }
 
-    /// Stops it. What is under way is given up; another start goes on from what was written.
-    pub async fn stop(mut self) {
+    /// Ends all queues and lanes.
+    fn close(&self) -> Vec<Arc<Lane>> {
         self.state.templates.close();
         self.state.namespaces.close();
         self.state.chores.close();
-        self.state.members.close_all();
+        self.state.members.close_all()
+    }
+
+    /// Stops it. What is under way is given up; another start goes on from what was written.
+    pub async fn stop(mut self) {
+        let lanes = self.close();
         self.tasks.shutdown().await;
+        for lane in lanes {
+            lane.ended().await;
+        }
         self.followed.clear();
         if let Some(election) = self.election.take()
             && let Err(error) = election.release().await
         {
             tracing::warn!(%error, "the lease was not given back, and runs out by itself");
         }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -349,10 +364,7 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
 ) {
     match result {
         Ok(()) => queue.done(key),
-        Err(PassError::Again) => {
-            queue.add(key.clone(), aspects);
-            queue.done(key);
-        }
+        Err(PassError::Again) => queue.again(key, aspects),
         Err(error) => {
             tracing::debug!(?key, %error, "comes again");
             queue.retry(key, aspects);
@@ -450,7 +462,18 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             state.members.connect(name, clusters.link(name));
             intake::wake_lane(state, name);
         }
-        ClusterChange::Joined(_) | ClusterChange::Fingerprint(_) | ClusterChange::Gone(_) => {
+        ClusterChange::Fingerprint(name) => {
+            if let Some(lane) = state.members.lane(name)
+                && state.cluster(name).is_some_and(|cluster| is_ready(&cluster))
+            {
+                // What was given up for a while is tried at once: the member answers again.
+                lane.resume();
+                intake::wake_lane(state, name);
+            }
+            intake::wake_bound(state, |_| true);
+            intake::wake_namespaces(state);
+        }
+        ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
             intake::wake_bound(state, |_| true);
             intake::wake_namespaces(state);
         }
@@ -459,6 +482,10 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             intake::wake_lane(state, name);
         }
     }
+}
+
+fn is_ready(cluster: &Cluster) -> bool {
+    Condition::find(&cluster.status.conditions, "Ready").is_some_and(Condition::is_true)
 }
 
 /// Connects what is followed with the state, which is made from it.
