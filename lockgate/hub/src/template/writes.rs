@@ -345,6 +345,11 @@ pub(crate) async fn delete_work(state: &State, key: &Key) -> Result<(), PassErro
     Ok(())
 }
 
+/// Brings the newest form of a Work into memory.
+pub(crate) async fn refresh_work(state: &State, key: &Key) -> Result<(), PassError> {
+    refresh(state, &state.caches.works, &Resource::works(), key).await
+}
+
 /// Lets a Work go that is being deleted.
 pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Result<(), PassError> {
     let resource = Resource::works();
