@@ -209,11 +209,9 @@ impl Hub {
         }
         refresh_clusters(state, &self.clusters);
         kinds::sync(state).await.map_err(HubError::Hub)?;
-        for (_, kind) in state.kinds.all() {
-            tokio::time::timeout(START_PATIENCE, kind.cache.wait_synced())
-                .await
-                .map_err(|_| HubError::TooSlow(kind.resource.plural.clone()))?;
-        }
+        tokio::time::timeout(START_PATIENCE, state.kinds.wait_known())
+            .await
+            .map_err(|_| HubError::TooSlow("templates".into()))?;
         Ok(())
     }
 
