@@ -274,7 +274,13 @@ impl Walk<'_> {
         if before.as_ref() == Some(&binding) {
             return Ok(());
         }
+        let moved = before
+            .as_ref()
+            .is_none_or(|before| before.spec.clusters != binding.spec.clusters);
         self.write_binding(binding).await?;
+        if let Some(binding) = self.binding.as_ref().filter(|_| moved) {
+            self.tell_placed(binding);
+        }
         if matches!(decision.act, Act::Activate(_)) {
             let message = format!("Apply policy({}) succeed", named(policy));
             let target = EventTarget::of_value(&self.template);
