@@ -35,7 +35,10 @@ pub(crate) async fn pass(state: &State, chore: &Chore) -> Result<(), PassError> 
 /// Makes one of our definitions again if it is gone by the server's own word.
 async fn keep_definition(state: &State, name: &str) -> Result<(), PassError> {
     let ours: Vec<Value> = definitions::crds();
-    let Some(definition) = ours.iter().find(|definition| definition["metadata"]["name"] == name) else {
+    let Some(definition) = ours
+        .iter()
+        .find(|definition| definition["metadata"]["name"] == name)
+    else {
         return Ok(());
     };
     let resource = Resource::crds();
@@ -63,12 +66,21 @@ async fn keep_definition(state: &State, name: &str) -> Result<(), PassError> {
 /// Drops the finalizers that another control plane put on a policy: claims do not need them.
 async fn release_policy(state: &State, namespace: &str, name: &str) -> Result<(), PassError> {
     let (cache, resource) = if namespace.is_empty() {
-        (&state.caches.cluster_propagation_policies, Resource::cluster_propagation_policies())
+        (
+            &state.caches.cluster_propagation_policies,
+            Resource::cluster_propagation_policies(),
+        )
     } else {
-        (&state.caches.propagation_policies, Resource::propagation_policies())
+        (
+            &state.caches.propagation_policies,
+            Resource::propagation_policies(),
+        )
     };
     let key = Key::new(namespace, name);
-    let Some(mut policy) = cache.get(&key).and_then(|cached| state::parse::<PropagationPolicy>(&cached)) else {
+    let Some(mut policy) = cache
+        .get(&key)
+        .and_then(|cached| state::parse::<PropagationPolicy>(&cached))
+    else {
         return Ok(());
     };
     let ours = [keys::PP_FINALIZER, keys::CPP_FINALIZER];

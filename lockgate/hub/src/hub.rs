@@ -65,7 +65,9 @@ impl HubOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// One of our kinds is not served.
-    #[error("the hub does not serve {0}: install the definitions (lockgate crds | kubectl apply --server-side -f -)")]
+    #[error(
+        "the hub does not serve {0}: install the definitions (lockgate crds | kubectl apply --server-side -f -)"
+    )]
     NotInstalled(String),
     /// The hub does not answer.
     #[error("the hub cannot be read: {0}")]
@@ -98,14 +100,24 @@ impl Hub {
         let wiring = Wiring::default();
         let mut followed = Vec::new();
         let caches = Caches {
-            propagation_policies: wiring.follow(&mut followed, &link, Resource::propagation_policies(), intake::policy),
+            propagation_policies: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::propagation_policies(),
+                intake::policy,
+            ),
             cluster_propagation_policies: wiring.follow(
                 &mut followed,
                 &link,
                 Resource::cluster_propagation_policies(),
                 intake::policy,
             ),
-            resource_bindings: wiring.follow(&mut followed, &link, Resource::resource_bindings(), intake::binding),
+            resource_bindings: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::resource_bindings(),
+                intake::binding,
+            ),
             cluster_resource_bindings: wiring.follow(
                 &mut followed,
                 &link,
@@ -114,15 +126,13 @@ impl Hub {
             ),
             works: wiring.follow(&mut followed, &link, Resource::works(), intake::work),
         };
-        for resource in [Resource::override_policies(), Resource::cluster_override_policies()] {
+        for resource in [
+            Resource::override_policies(),
+            Resource::cluster_override_policies(),
+        ] {
             wiring.follow(&mut followed, &link, resource, intake::override_policy);
         }
-        let definitions = wiring.follow(
-            &mut followed,
-            &link,
-            Resource::crds(),
-            intake::definition,
-        );
+        let definitions = wiring.follow(&mut followed, &link, Resource::crds(), intake::definition);
         let events = Events::start(
             &link,
             &options.clock,
@@ -259,14 +269,16 @@ impl Hub {
     /// Up to which resource version the objects of a resource of the hub were seen; `None` if it is not followed.
     pub fn seen(&self, resource: &Resource) -> Option<u64> {
         let caches = self.followed.iter().map(|following| &following.cache);
-        let own = caches.chain([self.clusters.cache()]).find(|cache| cache.resource() == resource);
+        let own = caches
+            .chain([self.clusters.cache()])
+            .find(|cache| cache.resource() == resource);
         if let Some(cache) = own {
             return Some(cache.seen_version());
         }
         let kinds = self.state.kinds.all();
-        let (_, kind) = kinds
-            .iter()
-            .find(|((api_version, kind), _)| *api_version == resource.api_version() && *kind == resource.kind)?;
+        let (_, kind) = kinds.iter().find(|((api_version, kind), _)| {
+            *api_version == resource.api_version() && *kind == resource.kind
+        })?;
         Some(kind.cache.seen_version())
     }
 
@@ -285,13 +297,19 @@ impl Hub {
             state.chores.depth(),
             state.members.depth(),
             if self.clusters.idle() { "idle" } else { "busy" },
-            if state.kinds.is_settled() { "settled" } else { "unsettled" },
+            if state.kinds.is_settled() {
+                "settled"
+            } else {
+                "unsettled"
+            },
         )
     }
 
     /// The figures, as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        self.state.metrics.queue_depth("template", self.state.templates.depth());
+        self.state
+            .metrics
+            .queue_depth("template", self.state.templates.depth());
         self.state.metrics.queue_depth("work", self.state.members.depth());
         self.state.metrics.encode()
     }
@@ -344,7 +362,11 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
 
 /// Fails with a clear word if our kinds are not there.
 async fn check_installed(link: &Link) -> Result<(), HubError> {
-    for resource in [Resource::works(), Resource::propagation_policies(), Resource::clusters()] {
+    for resource in [
+        Resource::works(),
+        Resource::propagation_policies(),
+        Resource::clusters(),
+    ] {
         match link.get(&format!("{}?limit=1", resource.collection(""))).await {
             Ok(_) => {}
             Err(LinkError::NotServed | LinkError::NotFound) => {

@@ -67,7 +67,10 @@ impl Kinds {
     /// Every kind that is followed.
     pub(crate) fn all(&self) -> Vec<(KindId, Arc<Kind>)> {
         let followed = self.followed.read();
-        let mut all: Vec<_> = followed.iter().map(|(id, kind)| (id.clone(), kind.clone())).collect();
+        let mut all: Vec<_> = followed
+            .iter()
+            .map(|(id, kind)| (id.clone(), kind.clone()))
+            .collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
@@ -102,7 +105,10 @@ impl Kinds {
         }
         let discovery = self.discovery.lock().clone()?;
         let resource = discovery.get(api_version, kind)?;
-        ["list", "watch"].iter().all(|verb| resource.can(verb)).then(|| resource.clone())
+        ["list", "watch"]
+            .iter()
+            .all(|verb| resource.can(verb))
+            .then(|| resource.clone())
     }
 }
 
@@ -163,7 +169,10 @@ pub(crate) async fn sync(state: &Arc<State>) -> Result<bool, LinkError> {
     let wanted = wanted(state);
     let new: Vec<KindId> = {
         let followed = state.kinds.followed.read();
-        wanted.into_iter().filter(|id| !followed.contains_key(id)).collect()
+        wanted
+            .into_iter()
+            .filter(|id| !followed.contains_key(id))
+            .collect()
     };
     let mut missing = false;
     for id in new {

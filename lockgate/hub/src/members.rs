@@ -121,5 +121,4 @@ impl Members {
     pub(crate) fn depth(&self) -> usize {
         self.lanes.read().values().map(|lane| lane.queue.depth()).sum()
     }
-
 }

@@ -6,6 +6,7 @@
 //! up, and should it still do so, the evaluation fails and nothing else.
 
 mod check;
+mod pattern;
 mod program;
 mod rewrite;
 mod rules;

@@ -13,7 +13,7 @@ mod embedded;
 mod format;
 mod lists;
 mod numbers;
-mod pattern;
+pub(crate) mod pattern;
 
 use machinery_value::field::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::{Map, Value};

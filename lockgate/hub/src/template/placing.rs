@@ -11,7 +11,7 @@ const SCHEDULER: &str = "default-scheduler";
 
 impl Walk<'_> {
     /// Places the binding: its clusters and the placement that they follow from.
-    pub(super) fn place(&self, binding: &mut Binding) -> Verdict {
+    pub(super) fn place(&self, binding: &mut Binding, told: &Verdict) -> Verdict {
         let mut verdict = Verdict::default();
         let suspended = binding.spec.suspension.as_ref().and_then(|s| s.scheduling) == Some(true);
         let others = !binding.spec.scheduler_name.is_empty() && binding.spec.scheduler_name != SCHEDULER;
@@ -70,12 +70,17 @@ impl Walk<'_> {
                 verdict.scheduled = Some((false, "Unschedulable", detail(message, &rejected())));
             }
         }
-        if let Some((false, _, message)) = &verdict.scheduled {
+        // What was told is not told again.
+        if let Some((false, _, message)) = &verdict.scheduled
+            && told.scheduled != verdict.scheduled
+        {
             let target = EventTarget::of_value(&self.template);
             self.state.events.warn(&target, "ScheduleBindingFailed", message);
         }
         let ok = verdict.scheduled.as_ref().is_some_and(|(ok, ..)| *ok);
-        self.state.metrics.placed(ok, "ReconcileSchedule", begun.elapsed());
+        self.state
+            .metrics
+            .placed(ok, "ReconcileSchedule", begun.elapsed());
         verdict
     }
 
@@ -90,7 +95,9 @@ impl Walk<'_> {
         let name = joined(&binding.metadata.namespace, &binding.metadata.name);
         tracing::debug!(binding = %name, %message);
         let target = EventTarget::of_value(&self.template);
-        self.state.events.success(&target, "ScheduleBindingSucceed", &message);
+        self.state
+            .events
+            .success(&target, "ScheduleBindingSucceed", &message);
     }
 }
 

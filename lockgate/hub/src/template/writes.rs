@@ -169,7 +169,12 @@ impl Walk<'_> {
         let body = encode(&resource, &binding);
         if binding.metadata.resource_version.is_empty() {
             let what = "failed to create the binding";
-            match self.state.link.create(&resource.collection(&key.namespace), body).await {
+            match self
+                .state
+                .link
+                .create(&resource.collection(&key.namespace), body)
+                .await
+            {
                 Ok(answer) => remember(cache, &answer),
                 Err(LinkError::AlreadyExists) => {
                     refresh(self.state, cache, &resource, &key).await?;
@@ -178,7 +183,15 @@ impl Walk<'_> {
                 Err(error) => return Err(PassError::Link { what, error }),
             }
         } else {
-            replace(self.state, cache, &resource, &key, body, "failed to write the binding").await?;
+            replace(
+                self.state,
+                cache,
+                &resource,
+                &key,
+                body,
+                "failed to write the binding",
+            )
+            .await?;
         }
         self.binding = state::binding(cache, &key);
         Ok(())
@@ -197,7 +210,12 @@ impl Walk<'_> {
         let (cache, resource) = self.state.bindings(&self.id.namespace);
         let key = binding_key(self.id);
         // Rare and grave enough to ask the server itself whether the template is there.
-        let live = match self.state.link.get(&self.resource.object(&self.id.namespace, &self.id.name)).await {
+        let live = match self
+            .state
+            .link
+            .get(&self.resource.object(&self.id.namespace, &self.id.name))
+            .await
+        {
             Ok(live) => live,
             Err(LinkError::NotFound) => {
                 return Err(PassError::NotYet("the template is going".to_owned()));
@@ -208,7 +226,9 @@ impl Walk<'_> {
             }
         };
         let live: Value = serde_json::from_slice(&live).map_err(|e| PassError::NotYet(e.to_string()))?;
-        if object::meta_text(&live, "uid") != object::meta_text(&self.template, "uid") || object::deleting(&live) {
+        if object::meta_text(&live, "uid") != object::meta_text(&self.template, "uid")
+            || object::deleting(&live)
+        {
             return Err(PassError::NotYet("the template is not what it was".to_owned()));
         }
         if same_template {
@@ -221,7 +241,14 @@ impl Walk<'_> {
             }
         }
         if !old.metadata.deleting() {
-            delete(self.state, cache, &resource, &key, "failed to delete an old binding").await?;
+            delete(
+                self.state,
+                cache,
+                &resource,
+                &key,
+                "failed to delete an old binding",
+            )
+            .await?;
             refresh(self.state, cache, &resource, &key).await?;
         }
         if let Some(mut going) = state::binding(cache, &key) {
@@ -245,7 +272,9 @@ impl Walk<'_> {
             }
             refresh(self.state, cache, &resource, &key).await?;
             if cache.get(&key).is_some() {
-                return Err(PassError::NotYet("an old binding is held by other finalizers".to_owned()));
+                return Err(PassError::NotYet(
+                    "an old binding is held by other finalizers".to_owned(),
+                ));
             }
         }
         self.binding = None;
@@ -271,7 +300,11 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
     let key = Key::new(&work.metadata.namespace, &work.metadata.name);
     let body = encode(&resource, work);
     if work.metadata.resource_version.is_empty() {
-        match state.link.create(&resource.collection(&key.namespace), body).await {
+        match state
+            .link
+            .create(&resource.collection(&key.namespace), body)
+            .await
+        {
             Ok(answer) => remember(&state.caches.works, &answer),
             Err(LinkError::AlreadyExists) => {
                 refresh(state, &state.caches.works, &resource, &key).await?;
@@ -283,7 +316,15 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
             }
         }
     } else {
-        replace(state, &state.caches.works, &resource, &key, body, "failed to write the Work").await?;
+        replace(
+            state,
+            &state.caches.works,
+            &resource,
+            &key,
+            body,
+            "failed to write the Work",
+        )
+        .await?;
     }
     state.members.wake(&key);
     Ok(())
@@ -300,7 +341,10 @@ pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Resul
     let resource = Resource::works();
     let works = &state.caches.works;
     let mut going = work.clone();
-    going.metadata.finalizers.retain(|f| f != lockgate_api::keys::WORK_FINALIZER);
+    going
+        .metadata
+        .finalizers
+        .retain(|f| f != lockgate_api::keys::WORK_FINALIZER);
     let body = encode(&resource, &going);
     match replace(state, works, &resource, key, body, "failed to let a Work go").await {
         Ok(_) => {
@@ -320,6 +364,14 @@ pub(crate) async fn write_work_status(state: &State, key: &Key, work: &Work) -> 
     let resource = Resource::works();
     let works = &state.caches.works;
     let body = encode(&resource, work);
-    replace_status(state, works, &resource, key, body, "failed to write the Work's status").await?;
+    replace_status(
+        state,
+        works,
+        &resource,
+        key,
+        body,
+        "failed to write the Work's status",
+    )
+    .await?;
     Ok(())
 }

@@ -167,7 +167,13 @@ impl World {
     /// Members are reached in process, behind their switches.
     pub(crate) async fn switched() -> Self {
         let members = Arc::new(Switched::default());
-        Self::start(Server::start().await, Timestamp::now(), members.clone(), Some(members)).await
+        Self::start(
+            Server::start().await,
+            Timestamp::now(),
+            members.clone(),
+            Some(members),
+        )
+        .await
     }
 
     /// Members are reached over TLS, by their Secrets.
@@ -187,12 +193,7 @@ impl World {
         Self::run(hub, Clock::manual(now), connector, members)
     }
 
-    fn run(
-        hub: Server,
-        clock: Clock,
-        connector: Arc<dyn Connector>,
-        members: Option<Arc<Switched>>,
-    ) -> Self {
+    fn run(hub: Server, clock: Clock, connector: Arc<dyn Connector>, members: Option<Arc<Switched>>) -> Self {
         let events: Arc<Mutex<Vec<ClusterEvent>>> = Arc::default();
         let changes: Arc<Mutex<Vec<ClusterChange>>> = Arc::default();
         let works = Arc::new(Mutex::new(Some(0)));
@@ -282,7 +283,10 @@ impl World {
 }
 
 pub(crate) fn condition(cluster: &Value, kind: &str) -> Value {
-    let conditions = cluster["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let conditions = cluster["status"]["conditions"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     conditions
         .into_iter()
         .find(|condition| condition["type"] == kind)
@@ -313,7 +317,9 @@ pub(crate) async fn create(link: &Link, object: Value) -> Value {
 }
 
 pub(crate) async fn patch(link: &Link, path: &str, patch: Value) {
-    link.merge_patch(path, patch.to_string().into_bytes()).await.unwrap();
+    link.merge_patch(path, patch.to_string().into_bytes())
+        .await
+        .unwrap();
 }
 
 pub(crate) fn base64(text: &str) -> String {

@@ -66,7 +66,10 @@ async fn a_token_that_runs_out_is_renewed_in_time_and_the_hub_remembers_it() {
         };
         let joined = world.try_join(&member, &request).await.unwrap();
         let until_long = joined.token_until.expect("a token that runs out");
-        assert!(until_long > Timestamp::now() + Duration::from_secs(365 * 86_400), "{until_long}");
+        assert!(
+            until_long > Timestamp::now() + Duration::from_secs(365 * 86_400),
+            "{until_long}"
+        );
         let left = get(
             &member.link,
             &Resource::secrets(),
@@ -79,11 +82,21 @@ async fn a_token_that_runs_out_is_renewed_in_time_and_the_hub_remembers_it() {
         // A token of ten minutes, of which fifty seconds are left by the controllers' clock.
         let short = short_token(&member.link, "m1").await;
         let secret = Resource::secrets().object("karmada-cluster", "m1");
-        patch(&world.hub.link, &secret, json!({"data": {"token": base64(&short)}})).await;
+        patch(
+            &world.hub.link,
+            &secret,
+            json!({"data": {"token": base64(&short)}}),
+        )
+        .await;
         until(|| async { world.warned("RenewTokenSucceed").len() == 1 }).await;
-        let secret = get(&world.hub.link, &Resource::secrets(), "karmada-cluster", "m1").await.unwrap();
+        let secret = get(&world.hub.link, &Resource::secrets(), "karmada-cluster", "m1")
+            .await
+            .unwrap();
         assert_ne!(secret["data"]["token"], base64(&short));
-        assert!(secret["data"]["caBundle"].is_string(), "the rest of the Secret stays");
+        assert!(
+            secret["data"]["caBundle"].is_string(),
+            "the rest of the Secret stays"
+        );
         let link = world.clusters.link("m1").unwrap();
         assert!(get(&link, &Resource::namespaces(), "", "default").await.is_some());
     })
@@ -105,7 +118,11 @@ async fn short_token(link: &Link, cluster: &str) -> String {
 #[tokio::test]
 async fn a_cluster_joins_once() {
     bounded(async {
-        let (world, member, other) = (World::switched().await, Server::start().await, Server::start().await);
+        let (world, member, other) = (
+            World::switched().await,
+            Server::start().await,
+            Server::start().await,
+        );
         world.join(&member, "m1").await;
         let again = world.try_join(&member, &member.request("m2")).await;
         assert_eq!(again, Err(JoinError::AlreadyJoined("m1".into())));
@@ -149,7 +166,13 @@ async fn a_hub_without_definitions_says_what_to_do() {
         assert!(error.to_string().contains("lockgate crds"), "{error}");
         let left = get(
             &member.link,
-            &Resource::new("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false),
+            &Resource::new(
+                "rbac.authorization.k8s.io",
+                "v1",
+                "clusterroles",
+                "ClusterRole",
+                false,
+            ),
             "",
             &rights::role_name("m1"),
         );

@@ -11,9 +11,19 @@ const ANNOTATION: &str = "lockgate.karmada.io/unjoin-workloads";
 async fn ask_to_leave(world: &World, how: Option<&str>) {
     let path = Resource::clusters().object("", "m1");
     if let Some(how) = how {
-        patch(&world.hub.link, &path, json!({"metadata": {"annotations": {ANNOTATION: how}}})).await;
+        patch(
+            &world.hub.link,
+            &path,
+            json!({"metadata": {"annotations": {ANNOTATION: how}}}),
+        )
+        .await;
     }
-    world.hub.link.delete(&path, &DeleteOptions::default()).await.unwrap();
+    world
+        .hub
+        .link
+        .delete(&path, &DeleteOptions::default())
+        .await
+        .unwrap();
 }
 
 async fn until_gone(world: &World) {
@@ -59,13 +69,20 @@ async fn a_cluster_goes_when_no_work_is_left_and_not_before() {
             *world.works.lock() = works;
             world.tick(&member).await;
             world.tick(&member).await;
-            let space = get(&world.hub.link, &Resource::namespaces(), "", "karmada-es-m1").await.unwrap();
+            let space = get(&world.hub.link, &Resource::namespaces(), "", "karmada-es-m1")
+                .await
+                .unwrap();
             assert!(space["metadata"]["deletionTimestamp"].is_null(), "{works:?}");
             assert_ne!(world.cluster("m1").await, Value::Null);
         }
         let path = Resource::works().object("karmada-es-m1", "w");
         patch(&world.hub.link, &path, json!({"metadata": {"finalizers": null}})).await;
-        world.hub.link.delete(&path, &DeleteOptions::default()).await.unwrap();
+        world
+            .hub
+            .link
+            .delete(&path, &DeleteOptions::default())
+            .await
+            .unwrap();
         world.clusters.poke("m1");
         until_gone(&world).await;
         assert_eq!(world.warned("RemoveExecutionSpaceSucceed").len(), 1);
@@ -103,7 +120,11 @@ async fn a_member_that_does_not_answer_is_given_up_when_its_objects_stay_anyway(
             })
             .await;
             let expected = Leaving {
-                workloads: if given_up { Workloads::Keep } else { Workloads::Delete },
+                workloads: if given_up {
+                    Workloads::Keep
+                } else {
+                    Workloads::Delete
+                },
                 abandon: given_up,
             };
             assert_eq!(world.clusters.leaving("m1"), Some(expected));
@@ -121,7 +142,11 @@ async fn a_member_that_does_not_answer_is_given_up_when_its_objects_stay_anyway(
 #[tokio::test]
 async fn a_name_can_be_used_again() {
     bounded(async {
-        let (world, member, other) = (World::switched().await, Server::start().await, Server::start().await);
+        let (world, member, other) = (
+            World::switched().await,
+            Server::start().await,
+            Server::start().await,
+        );
         world.join(&member, "m1").await;
         ask_to_leave(&world, Some("keep")).await;
         until_gone(&world).await;

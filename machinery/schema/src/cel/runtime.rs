@@ -13,6 +13,7 @@ use kube_cel::cel::extractors::{Arguments, This};
 use kube_cel::cel::objects::ResolveResult;
 use kube_cel::cel::{Context, ExecutionError, Value};
 
+use super::pattern::matches;
 use super::rewrite::{FunctionUse, TYPE_PREFIX};
 
 /// The function that every loop calls before each round.
@@ -39,19 +40,25 @@ fn functions() -> Context<'static> {
     context.add_function(TICK, tick);
     context.add_function("type", type_of);
     context.add_function("replace", replace);
+    context.add_function("matches", matches);
     context.add_function("lists.range", range);
     context
 }
 
 fn tick(nodes: i64, reads: i64) -> Result<Value, ExecutionError> {
     let cost = nodes.saturating_add(reads.saturating_mul(READ_COST.get())).max(1);
+    charge(cost).map(|()| Value::Bool(true))
+}
+
+fn charge(cost: i64) -> Result<(), ExecutionError> {
     let left = BUDGET.get().saturating_sub(cost);
     BUDGET.set(left);
-    if left < 0 {
-        Err(too_expensive())
-    } else {
-        Ok(Value::Bool(true))
-    }
+    if left < 0 { Err(too_expensive()) } else { Ok(()) }
+}
+
+/// Takes what a function costs from the budget.
+pub(super) fn spend(cost: usize) -> Result<(), ExecutionError> {
+    charge(i64::try_from(cost).unwrap_or(i64::MAX))
 }
 
 fn type_of(value: Value) -> ResolveResult {

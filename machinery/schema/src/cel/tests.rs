@@ -121,6 +121,35 @@ fn nothing_runs_for_long() {
 }
 
 #[test]
+fn patterns_are_in_the_servers_dialect() {
+    for (expression, wanted) in [
+        ("'a1_'.matches('^\\\\w+$')", true),
+        ("'\u{e9}'.matches('\\\\w')", false),
+        ("'\u{a0}'.matches('\\\\s')", false),
+        ("matches('b', 'a|b')", true),
+        ("['a', 'b', 'ab'].all(x, x.matches('^' + x + '$'))", true),
+    ] {
+        let program = CelProgram::compile(expression).unwrap();
+        assert_eq!(program.eval(&[]), Ok(json!(wanted)), "{expression}");
+    }
+}
+
+#[test]
+fn patterns_count_against_the_budget() {
+    // One pattern for many texts is compiled once; many patterns are not affordable.
+    let texts: Vec<String> = (0..3000).map(|i| format!("example.com/name-{i}")).collect();
+    let texts = json!(texts);
+    let affordable =
+        CelProgram::compile("l.all(x, x.matches('^([a-z]+[.])*[a-z]+/[a-z]([-a-z0-9]{0,61}[a-z0-9])?$'))");
+    assert_eq!(affordable.unwrap().eval(&[("l", &texts)]), Ok(json!(true)));
+    let error = CelProgram::compile("l.all(x, x.matches(x + '[a-z]{0,60}[0-9]{0,60}$') || true)")
+        .unwrap()
+        .eval(&[("l", &texts)])
+        .unwrap_err();
+    assert_eq!(error, "operation cancelled: actual cost limit exceeded");
+}
+
+#[test]
 fn a_rule_that_costs_too_much_ends_the_validation() {
     let rule = "self.all(a, self.all(b, self.all(c, a + b + c >= 0)))";
     let schema = CustomSchema::new(&json!({"type": "object", "properties": {"l": {
