@@ -5,8 +5,10 @@ mod controller;
 mod crds;
 mod exit;
 mod gates;
+mod join;
 mod print;
 mod status;
+mod unjoin;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +37,10 @@ enum Command {
     Up(up::UpArguments),
     /// Run the control plane against a hub of any kind
     Controller(controller::ControllerArguments),
+    /// Let a cluster join the fleet
+    Join(join::JoinArguments),
+    /// Let a cluster leave the fleet
+    Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
@@ -48,6 +54,8 @@ enum Command {
 enum Bench {
     /// The API server, embedded and real side by side
     Api(lockgate_bench::ApiArguments),
+    /// Propagation: objects through the hub to every member
+    Fleet(lockgate_bench::FleetArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -68,12 +76,19 @@ fn main() -> std::process::ExitCode {
     let result = match arguments.command {
         Command::Up(up) => up::run(up),
         Command::Controller(arguments) => controller::run(&arguments),
+        Command::Join(arguments) => join::run(&arguments),
+        Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Crds => crds::run(),
-        Command::Bench(Bench::Api(arguments)) => match lockgate_bench::run(arguments) {
-            Ok(()) => Ok(std::process::ExitCode::SUCCESS),
-            Err(error) => Err(Failure::Other(error.to_string())),
-        },
+        Command::Bench(bench) => {
+            let measured = match bench {
+                Bench::Api(arguments) => lockgate_bench::run(arguments),
+                Bench::Fleet(arguments) => lockgate_bench::run_fleet(&arguments),
+            };
+            measured
+                .map(|()| std::process::ExitCode::SUCCESS)
+                .map_err(|error| Failure::Other(error.to_string()))
+        }
     };
     match result {
         Ok(code) => code,
@@ -93,6 +108,7 @@ fn start_logging(level: &str) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(crate::print::wants_colour(&std::io::stderr()))
         .with_target(false)
         .init();
 }

@@ -35,6 +35,8 @@ use crate::cache::{Cache, Change};
 use crate::clock::Clock;
 use crate::connect::Connector;
 use crate::discovery::Discovery;
+use crate::election::Guard;
+use crate::events::Events;
 use crate::link::Link;
 use crate::resource::Resource;
 use crate::watch::{Following, follow};
@@ -53,31 +55,16 @@ pub struct ClustersOptions {
     pub connector: Arc<dyn Connector>,
     /// The time.
     pub clock: Clock,
-    /// Whether we may write: false while somebody else leads.
-    pub may_write: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Whether we may write.
+    pub guard: Guard,
     /// Where events go.
-    pub on_event: Arc<dyn Fn(&ClusterEvent) + Send + Sync>,
+    pub events: Events,
     /// Counts the Works that are left.
     pub works: CountWorks,
     /// Is told what changed.
     pub on_change: OnClusterChange,
     /// When a known cluster changes sides.
     pub thresholds: Thresholds,
-}
-
-/// An event on a Cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterEvent {
-    /// The Cluster.
-    pub cluster: String,
-    /// Its uid.
-    pub uid: String,
-    /// Whether something is not well.
-    pub warning: bool,
-    /// One word for programs.
-    pub reason: &'static str,
-    /// A sentence for people.
-    pub message: String,
 }
 
 /// Something that others act on. The state itself is read from [`Clusters`].

@@ -47,6 +47,11 @@ impl Line {
         self.fault.send_replace(fault);
     }
 
+    /// What is wrong with it.
+    pub fn fault(&self) -> Fault {
+        self.fault.borrow().clone()
+    }
+
     /// How many writes went over it. Events, leases and questions about rights and tokens do not count.
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::Acquire)
@@ -55,7 +60,9 @@ impl Line {
     /// The last writes, oldest first.
     pub fn recent(&self, count: u64) -> Vec<String> {
         let recent = self.recent.lock();
-        let skip = recent.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+        let skip = recent
+            .len()
+            .saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
         recent.iter().skip(skip).cloned().collect()
     }
 
@@ -91,9 +98,9 @@ impl Fuse {
         *self.left.lock() = Some(writes);
     }
 
-    /// Never blow.
-    pub fn disarm(&self) {
-        *self.left.lock() = None;
+    /// How many writes are left; none if it never blows.
+    pub fn left(&self) -> Option<u64> {
+        *self.left.lock()
     }
 
     /// Blows it now.
@@ -120,7 +127,7 @@ impl Fuse {
 }
 
 /// The same client, over a line and behind a fuse.
-pub fn over(client: kube::Client, line: Arc<Line>, fuse: Arc<Fuse>) -> kube::Client {
+pub(crate) fn over(client: kube::Client, line: Arc<Line>, fuse: Arc<Fuse>) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (client, line, fuse) = (client.clone(), line.clone(), fuse.clone());
@@ -198,7 +205,12 @@ fn names(path: &str, plural: &str) -> bool {
 
 /// Whether a request is a write that counts.
 fn is_counted(method: &Method, path: &str) -> bool {
-    let aside = ["/events", "/leases", "/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"];
+    let aside = [
+        "/events",
+        "/leases",
+        "/apis/authorization.k8s.io/",
+        "/apis/authentication.k8s.io/",
+    ];
     !matches!(*method, Method::GET | Method::HEAD)
         && !aside.iter().any(|part| path.contains(part))
         && !path.ends_with("/token")
@@ -214,7 +226,10 @@ impl http_body::Body for Cut {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Some(cut) = &mut self.cut
             && cut.as_mut().poll(cx).is_ready()
         {
@@ -235,12 +250,28 @@ mod tests {
         for (method, path, counts) in [
             (Method::GET, "/api/v1/namespaces", false),
             (Method::POST, "/api/v1/namespaces", true),
-            (Method::PUT, "/apis/apps/v1/namespaces/a/deployments/b/status", true),
+            (
+                Method::PUT,
+                "/apis/apps/v1/namespaces/a/deployments/b/status",
+                true,
+            ),
             (Method::POST, "/api/v1/namespaces/a/events", false),
             (Method::POST, "/apis/events.k8s.io/v1/namespaces/a/events", false),
-            (Method::PUT, "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", false),
-            (Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", false),
-            (Method::POST, "/api/v1/namespaces/a/serviceaccounts/b/token", false),
+            (
+                Method::PUT,
+                "/apis/coordination.k8s.io/v1/namespaces/a/leases/b",
+                false,
+            ),
+            (
+                Method::POST,
+                "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                false,
+            ),
+            (
+                Method::POST,
+                "/api/v1/namespaces/a/serviceaccounts/b/token",
+                false,
+            ),
         ] {
             assert_eq!(is_counted(&method, path), counts, "{method} {path}");
         }

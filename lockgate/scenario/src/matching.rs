@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// Values that a scenario remembers.
-pub type Memory = BTreeMap<String, Value>;
+pub(crate) type Memory = BTreeMap<String, Value>;
 
 /// Whether `found` fits; a mistake in `wanted` (a name that nothing was kept under) is an error.
 pub(crate) fn fits(wanted: &Value, found: Option<&Value>, memory: &Memory) -> Result<bool, String> {
@@ -137,7 +137,11 @@ mod tests {
             (json!(2), json!(2.0), true),
             (json!({}), json!("x"), false),
         ] {
-            assert_eq!(fits(&wanted, Some(&found), &memory), Ok(expected), "{wanted} {found}");
+            assert_eq!(
+                fits(&wanted, Some(&found), &memory),
+                Ok(expected),
+                "{wanted} {found}"
+            );
         }
         assert!(fits(&json!("$other"), Some(&json!(1)), &memory).is_err());
         assert!(fits(&json!(null), None, &memory).unwrap());

@@ -27,9 +27,7 @@ impl Path {
         let mut rest = text;
         while !rest.is_empty() {
             if let Some(inner) = rest.strip_prefix('[') {
-                let (inside, after) = inner
-                    .split_once(']')
-                    .ok_or_else(|| wrong("a bracket is open"))?;
+                let (inside, after) = inner.split_once(']').ok_or_else(|| wrong("a bracket is open"))?;
                 segments.push(match (inside.parse(), inside.split_once('=')) {
                     (Ok(index), _) => Segment::Index(index),
                     (_, Some((field, value))) => Segment::Item {
@@ -185,6 +183,11 @@ mod tests {
             "spec": {"list": [{"name": "a", "v": 2}, {"name": "b"}]},
         });
         assert_eq!(object, wanted);
-        assert!(Path::parse("spec.list[9].v").unwrap().set(&mut object, &json!(1)).is_err());
+        assert!(
+            Path::parse("spec.list[9].v")
+                .unwrap()
+                .set(&mut object, &json!(1))
+                .is_err()
+        );
     }
 }

@@ -52,7 +52,11 @@ impl Reference {
             match option.as_str() {
                 "-n" | "--namespace" => reference.namespace = value,
                 "-l" | "--selector" => reference.selector = value,
-                _ => return Err(format!("{text:?}: there is no option {option}; there are -n and -l")),
+                _ => {
+                    return Err(format!(
+                        "{text:?}: there is no option {option}; there are -n and -l"
+                    ));
+                }
             }
         }
         Ok(reference)
@@ -103,13 +107,26 @@ mod tests {
 
     #[test]
     fn references_read_as_in_kubectl() {
-        for text in ["deployment/web -n shop", "clusterrole/reader", "works.work.karmada.io/a -n karmada-es-m"] {
+        for text in [
+            "deployment/web -n shop",
+            "clusterrole/reader",
+            "works.work.karmada.io/a -n karmada-es-m",
+        ] {
             assert_eq!(Reference::object(text).unwrap().to_string(), text);
         }
         let all = Reference::collection("work -l a=b,c!=d --namespace x").unwrap();
         assert_eq!(all.to_string(), "work -n x -l a=b,c!=d");
-        assert_eq!(Reference::object("Deployment/Web -n=a").unwrap().to_string(), "deployment/Web -n a");
-        for wrong in ["", "deployment", "deployment/a b", "deployment/a -n", "deployment/a -x y"] {
+        assert_eq!(
+            Reference::object("Deployment/Web -n=a").unwrap().to_string(),
+            "deployment/Web -n a"
+        );
+        for wrong in [
+            "",
+            "deployment",
+            "deployment/a b",
+            "deployment/a -n",
+            "deployment/a -x y",
+        ] {
             assert!(Reference::object(wrong).is_err(), "{wrong}");
         }
         assert!(Reference::collection("deployment/a").is_err());

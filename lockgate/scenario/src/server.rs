@@ -22,14 +22,14 @@ const ATTEMPTS: usize = 20;
 
 /// A server.
 #[derive(Clone)]
-pub struct Server {
+pub(crate) struct Server {
     client: kube::Client,
     kinds: Arc<parking_lot::Mutex<Arc<Kinds>>>,
 }
 
 /// Why a request did not do what it was for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub(crate) enum Problem {
     /// The server refused it.
     #[error("{message} ({code})")]
     Refused {
@@ -57,7 +57,7 @@ impl Problem {
 
 /// A change that the runner made: controllers must have seen it before anything is checked.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub(crate) struct Written {
     /// What kind of object.
     pub resource: Resource,
     /// The resource version of the change.
@@ -65,11 +65,11 @@ pub struct Written {
 }
 
 /// What there is: by path, uid and resource version.
-pub type Snapshot = BTreeMap<String, (String, String)>;
+pub(crate) type Snapshot = BTreeMap<String, (String, String)>;
 
 impl Server {
     /// A server behind a client that has every right.
-    pub fn new(client: kube::Client) -> Self {
+    pub(crate) fn new(client: kube::Client) -> Self {
         Self {
             client,
             kinds: Arc::default(),
@@ -77,12 +77,12 @@ impl Server {
     }
 
     /// The client.
-    pub fn client(&self) -> &kube::Client {
+    pub(crate) fn client(&self) -> &kube::Client {
         &self.client
     }
 
     /// Creates an object or changes it to this.
-    pub async fn apply(&self, object: &Value) -> Result<Written, Problem> {
+    pub(crate) async fn apply(&self, object: &Value) -> Result<Written, Problem> {
         let (resource, path) = self.locate(object).await?;
         let path = format!("{path}?fieldManager={MANAGER}&force=true&fieldValidation=Strict");
         let body = object.to_string();
@@ -93,7 +93,7 @@ impl Server {
     }
 
     /// Creates an object.
-    pub async fn create(&self, object: &Value) -> Result<Written, Problem> {
+    pub(crate) async fn create(&self, object: &Value) -> Result<Written, Problem> {
         let (resource, _) = self.locate(object).await?;
         let path = format!(
             "{}?fieldManager={MANAGER}&fieldValidation=Strict",
@@ -106,7 +106,7 @@ impl Server {
     }
 
     /// Replaces an object whatever it is now.
-    pub async fn replace(&self, object: &Value) -> Result<Written, Problem> {
+    pub(crate) async fn replace(&self, object: &Value) -> Result<Written, Problem> {
         let (resource, path) = self.locate(object).await?;
         self.rewrite(resource, &path, |present| {
             let mut wanted = object.clone();
@@ -117,7 +117,7 @@ impl Server {
     }
 
     /// Sets fields of an object.
-    pub async fn edit(&self, of: &Reference, set: &[(Path, Value)]) -> Result<Written, Problem> {
+    pub(crate) async fn edit(&self, of: &Reference, set: &[(Path, Value)]) -> Result<Written, Problem> {
         let (resource, path) = self.find(of).await?;
         self.rewrite(resource, &path, |present| {
             let mut wanted = present.clone();
@@ -152,7 +152,7 @@ impl Server {
     }
 
     /// Deletes an object.
-    pub async fn delete(&self, of: &Reference, cascade: Option<Cascade>) -> Result<Written, Problem> {
+    pub(crate) async fn delete(&self, of: &Reference, cascade: Option<Cascade>) -> Result<Written, Problem> {
         let (resource, path) = self.find(of).await?;
         let present = self.send(Method::GET, &path, "", String::new()).await?;
         let policy = match cascade {
@@ -193,7 +193,7 @@ impl Server {
     }
 
     /// One object; none when it, or its kind, is not there.
-    pub async fn get(&self, of: &Reference) -> Result<Option<Value>, Problem> {
+    pub(crate) async fn get(&self, of: &Reference) -> Result<Option<Value>, Problem> {
         let (_, path) = match self.find(of).await {
             Err(Problem::NotServed(_)) => return Ok(None),
             found => found?,
@@ -206,7 +206,7 @@ impl Server {
     }
 
     /// The objects of a kind, sorted by namespace and name; none when the kind is not served.
-    pub async fn list(&self, of: &Reference) -> Result<Vec<Value>, Problem> {
+    pub(crate) async fn list(&self, of: &Reference) -> Result<Vec<Value>, Problem> {
         let resource = match self.resolve(&of.kind).await {
             Err(Problem::NotServed(_)) => return Ok(Vec::new()),
             found => found?,
@@ -232,10 +232,13 @@ impl Server {
     }
 
     /// Everything that is there, but for what comes and goes by itself.
-    pub async fn snapshot(&self) -> Result<Snapshot, Problem> {
+    pub(crate) async fn snapshot(&self) -> Result<Snapshot, Problem> {
         let mut snapshot = Snapshot::new();
         for resource in self.listable().await? {
-            if matches!(resource.plural.as_str(), "events" | "leases" | "componentstatuses") {
+            if matches!(
+                resource.plural.as_str(),
+                "events" | "leases" | "componentstatuses"
+            ) {
                 continue;
             }
             for item in self.items(&resource.collection("")).await? {
@@ -265,7 +268,10 @@ impl Server {
                 .of_kind(&api_version, &kind)
                 .ok_or_else(|| Problem::NotServed(format!("{kind} of {api_version}")))?,
         };
-        let path = resource.object(namespace_of(&resource, object), &text(&object["metadata"]["name"]));
+        let path = resource.object(
+            namespace_of(&resource, object),
+            &text(&object["metadata"]["name"]),
+        );
         Ok((resource, path))
     }
 

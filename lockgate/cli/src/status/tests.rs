@@ -108,6 +108,15 @@ fn templates_that_are_propagated() {
     check("template-api.yaml", &plain(Output::Yaml, &api));
 }
 
+/// The handbook shows what the command prints.
+#[test]
+fn the_handbook_is_right() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let handbook = std::fs::read_to_string(root.join("../../docs/status.md")).unwrap();
+    let shown = std::fs::read_to_string(root.join("src/status/testdata/template-api.txt")).unwrap();
+    assert!(handbook.contains(&shown));
+}
+
 #[test]
 fn what_is_left_of_a_template() {
     let id = TemplateId::of(&object("apps/v1", "Deployment", "shop", "web"));

@@ -8,18 +8,30 @@ use super::task::Task;
 use crate::link::LinkError;
 use crate::resource::Resource;
 
+/// What became of an execution namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// It was there.
+    There,
+    /// It was made.
+    Made,
+    /// The former one is still being deleted.
+    Going,
+}
+
 impl Task {
     /// Makes sure that the execution namespace is there; whether it is.
     pub(super) async fn ensure_space(&mut self) -> Result<bool, LinkError> {
-        let there = self.make_space().await;
-        let is_there = *there.as_ref().unwrap_or(&false);
+        let found = self.make_space().await;
+        let is_there = matches!(found, Ok(Found::There | Found::Made));
         let before = self
             .shared
             .update(&self.name, |state| std::mem::replace(&mut state.space, is_there));
-        if is_there && before == Some(false) {
+        // One that was deleted and made again between two passes has lost its Works all the same.
+        if is_there && (before == Some(false) || matches!(found, Ok(Found::Made))) {
             self.shared.tell(&ClusterChange::Joined(self.name.clone()));
         }
-        if let Err(error) = &there {
+        if let Err(error) = &found {
             let message = format!(
                 "Failed to create execution space({}) for cluster({}): {error}",
                 names::execution_namespace(&self.name),
@@ -27,17 +39,18 @@ impl Task {
             );
             self.warn("CreateExecutionSpaceFailed", message);
         }
-        there
+        found.map(|_| is_there)
     }
 
-    async fn make_space(&mut self) -> Result<bool, LinkError> {
+    async fn make_space(&mut self) -> Result<Found, LinkError> {
         let name = names::execution_namespace(&self.name);
         let cache = &self.caches.namespaces.cache;
         if let Some(cached) = cache.find("", &name) {
             if cached.terminating {
                 self.warn("CreateExecutionSpaceFailed", still_going(&name, &self.name));
+                return Ok(Found::Going);
             }
-            return Ok(!cached.terminating);
+            return Ok(Found::There);
         }
         let hub = &self.shared.options.hub;
         let resource = Resource::namespaces();
@@ -54,7 +67,7 @@ impl Task {
                     "CreateExecutionSpaceSucceed",
                     format!("Created execution space({name}) for cluster({}).", self.name),
                 );
-                return Ok(true);
+                return Ok(Found::Made);
             }
             Err(LinkError::AlreadyExists) => {}
             Err(error) => return Err(error),
@@ -63,17 +76,17 @@ impl Task {
         let path = resource.object("", &name);
         let present: Value = match hub.get(&path).await {
             Ok(body) => serde_json::from_slice(&body).map_err(|e| LinkError::BadAnswer(e.to_string()))?,
-            Err(LinkError::NotFound) => return Ok(false),
+            Err(LinkError::NotFound) => return Ok(Found::Going),
             Err(error) => return Err(error),
         };
         if !present["metadata"]["deletionTimestamp"].is_null() {
             self.warn("CreateExecutionSpaceFailed", still_going(&name, &self.name));
-            return Ok(false);
+            return Ok(Found::Going);
         }
         let patch = json!({"metadata": {"labels": labels}});
         let answer = hub.merge_patch(&path, patch.to_string().into_bytes()).await?;
         self.caches.namespaces.cache.learn(&answer)?;
-        Ok(true)
+        Ok(Found::There)
     }
 }
 

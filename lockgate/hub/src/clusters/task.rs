@@ -17,9 +17,10 @@ use tokio::sync::Notify;
 use super::probe::{self, Kinds};
 use super::token::{self, Claims};
 use super::write::Part;
-use super::{Caches, ClusterChange, ClusterEvent, Shared};
+use super::{Caches, ClusterChange, Shared};
 use crate::clock::later;
 use crate::connect::secret_text;
+use crate::events::EventTarget;
 use crate::link::{Link, LinkError};
 use crate::resource::Resource;
 
@@ -124,7 +125,7 @@ impl Task {
         let Some(cluster) = self.current()? else {
             return Ok(PROBE_EVERY);
         };
-        if !(self.shared.options.may_write)() {
+        if !self.shared.options.guard.may_write() {
             return Ok(STANDBY);
         }
         let mut pause = PROBE_EVERY;
@@ -132,11 +133,9 @@ impl Task {
             pause = self.leave(&cluster).await?;
         } else {
             self.write(Part::Main, |cluster| {
-                let finalizers = &mut cluster.metadata.finalizers;
-                if !cluster.metadata.deletion_timestamp.is_some()
-                    && !finalizers.iter().any(|f| f == keys::CLUSTER_FINALIZER)
-                {
-                    finalizers.push(keys::CLUSTER_FINALIZER.to_owned());
+                let metadata = &mut cluster.metadata;
+                if !metadata.deleting() && !metadata.finalizers.iter().any(|f| f == keys::CLUSTER_FINALIZER) {
+                    metadata.finalizers.push(keys::CLUSTER_FINALIZER.to_owned());
                 }
             })
             .await?;
@@ -418,25 +417,29 @@ impl Task {
             self.warned
                 .retain(|warned, _| warned.strip_suffix("Failed") != Some(failed));
         }
-        self.event(false, reason, message);
+        self.shared
+            .options
+            .events
+            .success(&self.target(), reason, &message);
     }
 
     /// Tells of something that is not well, unless that was the last thing told.
     pub(super) fn warn(&mut self, reason: &'static str, message: String) {
         if self.warned.get(reason) != Some(&message) {
-            self.event(true, reason, message.clone());
+            self.shared.options.events.warn(&self.target(), reason, &message);
             self.warned.insert(reason, message);
         }
     }
 
-    fn event(&self, warning: bool, reason: &'static str, message: String) {
-        (self.shared.options.on_event)(&ClusterEvent {
-            cluster: self.name.clone(),
+    fn target(&self) -> EventTarget {
+        let resource = Resource::clusters();
+        EventTarget {
+            api_version: resource.api_version(),
+            kind: resource.kind,
+            namespace: String::new(),
+            name: self.name.clone(),
             uid: self.uid.clone(),
-            warning,
-            reason,
-            message,
-        });
+        }
     }
 }
 

@@ -14,9 +14,10 @@ use kube::client::Body;
 use lockgate_api::Cluster;
 use lockgate_engine::cluster::Thresholds;
 use lockgate_hub::clusters::join::{JoinError, JoinRequest, Joined, join_member};
+use lockgate_hub::events::EventOptions;
 use lockgate_hub::{
-    Clock, ClusterChange, ClusterEvent, Clusters, ClustersOptions, ConnectError, Connector, Link, LinkError,
-    Resource, SecretConnector,
+    Clock, ClusterChange, Clusters, ClustersOptions, ConnectError, Connector, Events, Guard, Link, LinkError,
+    Metrics, Resource, SecretConnector,
 };
 use machinery_apiserver::{ApiServer, Listening, Options};
 use machinery_auth::{Pki, UserInfo};
@@ -112,7 +113,7 @@ impl Server {
                     Fault::Refuse => return Err(std::io::Error::other("switched off")),
                     Fault::Hang => std::future::pending::<()>().await,
                     Fault::Unhealthy if health => {
-                        let body = machinery_apiserver::Body::from("etcd failed");
+                        let body = machinery_apiserver::Body::full("etcd failed");
                         let mut answer = http::Response::new(body);
                         *answer.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
                         return Ok(answer);
@@ -156,7 +157,7 @@ pub(crate) struct World {
     pub(crate) hub: Server,
     pub(crate) clock: Clock,
     pub(crate) clusters: Clusters,
-    pub(crate) events: Arc<Mutex<Vec<ClusterEvent>>>,
+    pub(crate) events: Events,
     pub(crate) changes: Arc<Mutex<Vec<ClusterChange>>>,
     /// How many Works the reconciler is told are left; none is not known.
     pub(crate) works: Arc<Mutex<Option<usize>>>,
@@ -187,25 +188,26 @@ impl World {
         connector: Arc<dyn Connector>,
         members: Option<Arc<Switched>>,
     ) -> Self {
-        for definition in lockgate_api::definitions::definitions() {
-            create(&hub.link, definition).await;
+        let wanted = ["clusters.cluster.karmada.io", "works.work.karmada.io"];
+        for definition in lockgate_api::definitions::crds() {
+            if wanted.iter().any(|name| definition["metadata"]["name"] == *name) {
+                create(&hub.link, definition).await;
+            }
         }
         Self::run(hub, Clock::manual(now), connector, members)
     }
 
     fn run(hub: Server, clock: Clock, connector: Arc<dyn Connector>, members: Option<Arc<Switched>>) -> Self {
-        let events: Arc<Mutex<Vec<ClusterEvent>>> = Arc::default();
+        let metrics = Arc::new(Metrics::new());
+        let events = Events::start(&hub.link, &clock, metrics, &EventOptions::default());
         let changes: Arc<Mutex<Vec<ClusterChange>>> = Arc::default();
         let works = Arc::new(Mutex::new(Some(0)));
         let clusters = Clusters::start(ClustersOptions {
             hub: hub.link.clone(),
             connector,
             clock: clock.clone(),
-            may_write: Arc::new(|| true),
-            on_event: {
-                let events = events.clone();
-                Arc::new(move |event| events.lock().push(event.clone()))
-            },
+            guard: Guard::always(),
+            events: events.clone(),
             works: {
                 let works = works.clone();
                 Arc::new(move |_| *works.lock())
@@ -271,10 +273,23 @@ impl World {
         .await;
     }
 
-    pub(crate) fn warned(&self, reason: &str) -> Vec<String> {
-        let events = self.events.lock();
-        let of_reason = events.iter().filter(|event| event.reason == reason);
-        of_reason.map(|event| event.message.clone()).collect()
+    /// The messages of the events of a reason.
+    pub(crate) async fn said(&self, reason: &str) -> Vec<String> {
+        let body = self
+            .hub
+            .link
+            .get("/api/v1/namespaces/default/events")
+            .await
+            .unwrap();
+        let list: Value = serde_json::from_slice(&body).unwrap();
+        let of_reason = list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|event| event["reason"] == reason);
+        of_reason
+            .map(|event| event["message"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     pub(crate) fn told(&self, change: &ClusterChange) -> usize {
@@ -312,7 +327,7 @@ pub(crate) async fn create(link: &Link, object: Value) -> Value {
     let body = link
         .create(&collection, object.to_string().into_bytes())
         .await
-        .unwrap_or_else(|error| panic!("{object}: {error}"));
+        .unwrap_or_else(|error| panic!("{} {}: {error}", object["kind"], object["metadata"]));
     serde_json::from_slice(&body).unwrap()
 }
 

@@ -38,8 +38,9 @@ async fn a_member_joins_over_tls_with_a_token_that_lasts() {
 
         let space = get(&world.hub.link, &Resource::namespaces(), "", "karmada-es-m1").await.unwrap();
         assert_eq!(space["metadata"]["labels"]["karmada.io/system"], "true");
+        world.events.drained().await;
         assert_eq!(
-            world.warned("CreateExecutionSpaceSucceed"),
+            world.said("CreateExecutionSpaceSucceed").await,
             ["Created execution space(karmada-es-m1) for cluster(m1)."]
         );
         assert_eq!(world.told(&ClusterChange::Joined("m1".into())), 1);
@@ -75,8 +76,9 @@ async fn a_token_that_runs_out_is_renewed_in_time_and_the_hub_remembers_it() {
             &Resource::secrets(),
             rights::MEMBER_NAMESPACE,
             &rights::token_secret_name("m1"),
-        );
-        assert_eq!(left.await, None, "no empty Secret stays behind");
+        )
+        .await;
+        assert_eq!(left, None, "no empty Secret stays behind");
         world.until_ready("m1", "True").await;
 
         // A token of ten minutes, of which fifty seconds are left by the controllers' clock.
@@ -88,7 +90,7 @@ async fn a_token_that_runs_out_is_renewed_in_time_and_the_hub_remembers_it() {
             json!({"data": {"token": base64(&short)}}),
         )
         .await;
-        until(|| async { world.warned("RenewTokenSucceed").len() == 1 }).await;
+        until(|| async { world.said("RenewTokenSucceed").await.len() == 1 }).await;
         let secret = get(&world.hub.link, &Resource::secrets(), "karmada-cluster", "m1")
             .await
             .unwrap();
@@ -175,8 +177,9 @@ async fn a_hub_without_definitions_says_what_to_do() {
             ),
             "",
             &rights::role_name("m1"),
-        );
-        assert_eq!(left.await, None, "nothing was made in the member");
+        )
+        .await;
+        assert_eq!(left, None, "nothing was made in the member");
     })
     .await;
 }

@@ -85,7 +85,8 @@ async fn a_cluster_goes_when_no_work_is_left_and_not_before() {
             .unwrap();
         world.clusters.poke("m1");
         until_gone(&world).await;
-        assert_eq!(world.warned("RemoveExecutionSpaceSucceed").len(), 1);
+        world.events.drained().await;
+        assert_eq!(world.said("RemoveExecutionSpaceSucceed").await.len(), 1);
     })
     .await;
 }
@@ -116,7 +117,7 @@ async fn a_member_that_does_not_answer_is_given_up_when_its_objects_stay_anyway(
             ask_to_leave(&world, Some(how)).await;
             until(|| async {
                 world.clock.advance(Duration::from_secs(10));
-                !world.warned("UnjoinMemberUnreachable").is_empty()
+                !world.said("UnjoinMemberUnreachable").await.is_empty()
             })
             .await;
             let expected = Leaving {
@@ -128,7 +129,7 @@ async fn a_member_that_does_not_answer_is_given_up_when_its_objects_stay_anyway(
                 abandon: given_up,
             };
             assert_eq!(world.clusters.leaving("m1"), Some(expected));
-            let said = world.warned("UnjoinMemberUnreachable").remove(0);
+            let said = world.said("UnjoinMemberUnreachable").await.remove(0);
             let words = if given_up { "stay on its objects" } else { "=keep" };
             assert!(said.contains(words), "{said}");
             // Whoever owns the Works has let them go.

@@ -4,3 +4,4 @@ mod harness;
 mod joins;
 mod leaves;
 mod probes;
+mod real;

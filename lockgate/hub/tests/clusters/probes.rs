@@ -29,7 +29,6 @@ async fn a_settled_cluster_is_not_written_not_even_by_a_restart() {
         world.tick(&member).await;
         world.tick(&member).await;
         assert_eq!(world.hub.api.revision(), revision, "a restart writes nothing");
-        assert_eq!(world.events.lock().len(), 0);
     })
     .await;
 }

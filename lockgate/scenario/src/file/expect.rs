@@ -9,7 +9,15 @@ use crate::path::Path;
 use crate::reference::Reference;
 use crate::yaml::{Content, Node};
 
-const CHECKS: &[&str] = &["exists", "absent", "list", "event", "no-event", "unchanged", "writes"];
+const CHECKS: &[&str] = &[
+    "exists",
+    "absent",
+    "list",
+    "event",
+    "no-event",
+    "unchanged",
+    "writes",
+];
 
 pub(super) fn read(node: &Node, members: &[String]) -> Result<Vec<Expectation>, Mistake> {
     fields::list(node)?
@@ -149,7 +157,10 @@ fn listed(body: &Node, fields: &mut Fields) -> Result<Check, Mistake> {
         None => Vec::new(),
     };
     if names.is_none() && count.is_none() && each.is_empty() {
-        return Err(Mistake::new(body.line, "a list is checked for `names`, `count` or `each`"));
+        return Err(Mistake::new(
+            body.line,
+            "a list is checked for `names`, `count` or `each`",
+        ));
     }
     Ok(Check::List {
         of,

@@ -11,10 +11,12 @@ use crate::reference::{Reference, options};
 use crate::yaml::{Content, Node};
 
 const VERBS: &[&str] = &[
-    "apply", "create", "replace", "edit", "label", "annotate", "delete", "restore", "stop", "start", "restart",
-    "advance", "member", "mark", "remember", "expect",
+    "apply", "create", "replace", "edit", "label", "annotate", "delete", "restore", "stop", "start",
+    "restart", "advance", "member", "mark", "remember", "expect",
 ];
 
+/// The most characters that `--fill` makes.
+const MAX_FILL: usize = 4 << 20;
 /// Longer times are not moved in one step.
 const MAX_ADVANCE: Duration = Duration::from_secs(24 * 3600);
 
@@ -31,9 +33,17 @@ pub(super) fn read(node: &Node, members: &[String]) -> Result<Step, Mistake> {
     if let Some(set) = &set
         && verb != "edit"
     {
-        return Err(Mistake::new(set.line, format!("`set` belongs to edit, not to {verb}")));
+        return Err(Mistake::new(
+            set.line,
+            format!("`set` belongs to edit, not to {verb}"),
+        ));
     }
-    if refused.is_some() && !matches!(verb, "apply" | "create" | "replace" | "edit" | "label" | "annotate" | "delete") {
+    if refused.is_some()
+        && !matches!(
+            verb,
+            "apply" | "create" | "replace" | "edit" | "label" | "annotate" | "delete"
+        )
+    {
         return Err(Mistake::new(node.line, format!("no server can refuse {verb}")));
     }
     let (action, detail) = action(verb, &body, set.as_ref(), members)?;
@@ -51,7 +61,12 @@ pub(super) fn read(node: &Node, members: &[String]) -> Result<Step, Mistake> {
 }
 
 /// The action, and what it is about in a few words.
-fn action(verb: &str, body: &Node, set: Option<&Node>, members: &[String]) -> Result<(Action, String), Mistake> {
+fn action(
+    verb: &str,
+    body: &Node,
+    set: Option<&Node>,
+    members: &[String],
+) -> Result<(Action, String), Mistake> {
     let wrong = |what: String| Mistake::new(body.line, what);
     Ok(match verb {
         "apply" => {
@@ -108,7 +123,9 @@ fn action(verb: &str, body: &Node, set: Option<&Node>, members: &[String]) -> Re
         "advance" => {
             let text = fields::text(body)?;
             let time = duration(&text).ok_or_else(|| {
-                wrong(format!("{text:?} is not a time such as 30s, 5m or 1h (a day at most)"))
+                wrong(format!(
+                    "{text:?} is not a time such as 30s, 5m or 1h (a day at most)"
+                ))
             })?;
             (Action::Advance(time), text)
         }
@@ -146,7 +163,10 @@ fn object(node: &Node) -> Result<Value, Mistake> {
 /// An object as kubectl names it.
 pub(crate) fn brief(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
-    let (kind, name) = (text(&object["kind"]).to_lowercase(), text(&object["metadata"]["name"]));
+    let (kind, name) = (
+        text(&object["kind"]).to_lowercase(),
+        text(&object["metadata"]["name"]),
+    );
     match object["metadata"]["namespace"].as_str() {
         Some(namespace) => format!("{kind}/{name} -n {namespace}"),
         None => format!("{kind}/{name}"),
@@ -176,7 +196,10 @@ pub(super) fn named_place(name: &str, members: &[String]) -> Result<Place, Strin
     match name {
         "hub" => Ok(Place::Hub),
         name if members.iter().any(|member| member == name) => Ok(Place::Member(name.to_owned())),
-        name => Err(format!("there is no member {name:?}; there are {}", members.join(", "))),
+        name => Err(format!(
+            "there is no member {name:?}; there are {}",
+            members.join(", ")
+        )),
     }
 }
 
@@ -199,6 +222,14 @@ fn made(line: &str) -> Result<Value, String> {
             ("--from-literal", "configmap") => {
                 let (key, text) = value.split_once('=').ok_or("a literal is KEY=VALUE")?;
                 data.insert(key.to_owned(), text.into());
+            }
+            ("--fill", "configmap") => {
+                let size = |text: &str| text.parse().ok().filter(|size| *size <= MAX_FILL);
+                let (key, size) = value
+                    .split_once('=')
+                    .and_then(|(key, text)| Some((key, size(text)?)))
+                    .ok_or_else(|| format!("--fill is KEY=SIZE, of {MAX_FILL} at most"))?;
+                data.insert(key.to_owned(), "x".repeat(size).into());
             }
             _ => return Err(format!("create {kind} has no option {option}")),
         }
@@ -275,7 +306,11 @@ fn deleted(line: &str) -> Result<Action, String> {
         None | Some("background") => None,
         Some("orphan") => Some(Cascade::Orphan),
         Some("foreground") => Some(Cascade::Foreground),
-        Some(other) => return Err(format!("--cascade is background, orphan or foreground, not {other:?}")),
+        Some(other) => {
+            return Err(format!(
+                "--cascade is background, orphan or foreground, not {other:?}"
+            ));
+        }
     };
     Ok(Action::Delete(Reference::object(&words.join(" "))?, cascade))
 }
@@ -286,9 +321,11 @@ fn remembered(node: &Node) -> Result<Vec<(String, Reference, Path)>, Mistake> {
         .map(|(name, node)| {
             let line = fields::text(node)?;
             let wrong = |what: String| Mistake::new(node.line, what);
-            let (reference, path) = line
-                .rsplit_once(' ')
-                .ok_or_else(|| wrong(format!("{line:?} is not of the form KIND/NAME [-n NAMESPACE] PATH")))?;
+            let (reference, path) = line.rsplit_once(' ').ok_or_else(|| {
+                wrong(format!(
+                    "{line:?} is not of the form KIND/NAME [-n NAMESPACE] PATH"
+                ))
+            })?;
             Ok((
                 name.clone(),
                 Reference::object(reference).map_err(wrong)?,
@@ -300,7 +337,10 @@ fn remembered(node: &Node) -> Result<Vec<(String, Reference, Path)>, Mistake> {
 
 fn member(node: &Node, members: &[String]) -> Result<(Action, String), Mistake> {
     let [(name, fault)] = fields::entries(node)? else {
-        return Err(Mistake::new(node.line, "member names one member and what is wrong with it"));
+        return Err(Mistake::new(
+            node.line,
+            "member names one member and what is wrong with it",
+        ));
     };
     if !members.contains(name) {
         let what = format!("there is no member {name:?}; there are {}", members.join(", "));

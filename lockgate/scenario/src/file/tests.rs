@@ -53,13 +53,19 @@ steps:
     let Action::Create(deployment) = &scenario.steps[1].action else {
         panic!()
     };
-    assert_eq!(deployment["spec"]["template"]["spec"]["containers"][0]["name"], "nginx");
+    assert_eq!(
+        deployment["spec"]["template"]["spec"]["containers"][0]["name"],
+        "nginx"
+    );
     let Action::Edit(reference, set) = &scenario.steps[2].action else {
         panic!()
     };
     assert_eq!(reference.to_string(), "deployment/web -n shop");
     assert_eq!(set[1].0.to_string(), "metadata.labels.old");
-    assert!(matches!(scenario.steps[4].action, Action::Delete(_, Some(Cascade::Orphan))));
+    assert!(matches!(
+        scenario.steps[4].action,
+        Action::Delete(_, Some(Cascade::Orphan))
+    ));
     assert_eq!(scenario.steps[4].refused.as_deref(), Some("protected"));
     let Action::Expect(expectations) = &scenario.steps[10].action else {
         panic!()
@@ -68,8 +74,20 @@ steps:
         panic!()
     };
     assert_eq!(wanted[2].1["message"], "*x: y*");
-    assert_eq!(expectations[1].places, Places::On(vec![Place::Member("member1".into()), Place::Member("member2".into())]));
-    assert!(matches!(&expectations[4].check, Check::Writes { members: Some(Bound::AtMost(4)), .. }));
+    assert_eq!(
+        expectations[1].places,
+        Places::On(vec![
+            Place::Member("member1".into()),
+            Place::Member("member2".into())
+        ])
+    );
+    assert!(matches!(
+        &expectations[4].check,
+        Check::Writes {
+            members: Some(Bound::AtMost(4)),
+            ..
+        }
+    ));
 }
 
 #[test]
@@ -81,23 +99,55 @@ fn mistakes_are_refused_with_line_and_remedy() {
         ("about: x\nsteps:\n- mark: a\nextra: 1\n", 4, "has no key `extra`"),
         ("about: x\nsteps:\n- aply: {}\n", 3, "did you mean `apply`"),
         ("about: x\nsteps:\n- mark: a\n  stop: controllers\n", 3, "either"),
-        ("about: x\nsteps:\n- expect:\n  - exist: a/b\n", 4, "did you mean `exists`"),
-        ("about: x\nsteps:\n- expect:\n  - exists: a/b\n    wiht: {}\n", 5, "did you mean `with`"),
+        (
+            "about: x\nsteps:\n- expect:\n  - exist: a/b\n",
+            4,
+            "did you mean `exists`",
+        ),
+        (
+            "about: x\nsteps:\n- expect:\n  - exists: a/b\n    wiht: {}\n",
+            5,
+            "did you mean `with`",
+        ),
         ("about: x\nsteps:\n- expect:\n  - exists: a\n", 4, "KIND/NAME"),
-        ("about: x\nsteps:\n- expect:\n  - exists: a/b\n    on: member9\n", 5, "there is no member \"member9\""),
-        ("about: x\nsteps:\n- expect:\n  - unchanged: members\n    since: x\n", 4, "mark: x"),
+        (
+            "about: x\nsteps:\n- expect:\n  - exists: a/b\n    on: member9\n",
+            5,
+            "there is no member \"member9\"",
+        ),
+        (
+            "about: x\nsteps:\n- expect:\n  - unchanged: members\n    since: x\n",
+            4,
+            "mark: x",
+        ),
         ("about: x\nsteps:\n- expect:\n  - list: works\n", 4, "`names`"),
-        ("about: x\nsteps:\n- expect:\n  - exists: a/b\n    conditions: {A: maybe}\n", 5, "not a condition"),
+        (
+            "about: x\nsteps:\n- expect:\n  - exists: a/b\n    conditions: {A: maybe}\n",
+            5,
+            "not a condition",
+        ),
         ("about: x\nsteps:\n- apply: {kind: A}\n", 3, "apiVersion"),
-        ("about: x\nsteps:\n- create: secret x\n", 3, "write the object out"),
+        (
+            "about: x\nsteps:\n- create: secret x\n",
+            3,
+            "write the object out",
+        ),
         ("about: x\nsteps:\n- create: deployment x\n", 3, "--image"),
         ("about: x\nsteps:\n- advance: soon\n", 3, "30s"),
         ("about: x\nsteps:\n- advance: 1000h\n", 3, "a day"),
         ("about: x\nsteps:\n- restart: hub\n", 3, "controllers"),
         ("about: x\nsteps:\n- member: {member1: odd}\n", 3, "up, down"),
         ("about: x\nsteps:\n- mark: a\n  refused: b\n", 3, "refuse"),
-        ("about: x\nsteps:\n- mark: a\n  set: {b: 1}\n", 4, "belongs to edit"),
-        ("about: x\ngates: {Static: true}\nsteps:\n- mark: a\n", 2, "StaticPolicy"),
+        (
+            "about: x\nsteps:\n- mark: a\n  set: {b: 1}\n",
+            4,
+            "belongs to edit",
+        ),
+        (
+            "about: x\ngates: {Static: true}\nsteps:\n- mark: a\n",
+            2,
+            "StaticPolicy",
+        ),
         ("about: x\nmembers: 999\nsteps:\n- mark: a\n", 2, "at most"),
         ("about: x\nneeds: [pods]\nsteps:\n- mark: a\n", 2, "workloads"),
     ] {

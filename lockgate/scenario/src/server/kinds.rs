@@ -64,7 +64,8 @@ fn read(answer: &Value, kinds: &mut Vec<Served>) {
 
 impl Kinds {
     pub(super) fn of_kind(&self, api_version: &str, kind: &str) -> Option<Resource> {
-        let found = |served: &&Served| served.resource.kind == kind && served.resource.api_version() == api_version;
+        let found =
+            |served: &&Served| served.resource.kind == kind && served.resource.api_version() == api_version;
         self.0.iter().find(found).map(|served| served.resource.clone())
     }
 

@@ -36,14 +36,21 @@ impl Server {
         let title = format!("{method} {path}");
         let broken = |what: &dyn std::fmt::Display| Problem::Broken(format!("{title}: {what}"));
         let exchange = async {
-            let mut request = Request::builder().method(method).uri(path).header("accept", accept);
+            let mut request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header("accept", accept);
             if !content_type.is_empty() {
                 request = request.header("content-type", content_type);
             }
             let request = request
                 .body(Body::from(body.into_bytes()))
                 .map_err(|error| broken(&error))?;
-            let response = self.client().send(request).await.map_err(|error| broken(&error))?;
+            let response = self
+                .client()
+                .send(request)
+                .await
+                .map_err(|error| broken(&error))?;
             let code = response.status().as_u16();
             let bytes = Limited::new(response.into_body(), MAX_ANSWER)
                 .collect()
@@ -73,7 +80,11 @@ impl Server {
             .header("accept", "application/json")
             .body(Body::empty())
             .map_err(|error| broken(&error))?;
-        let response = self.client().send(request).await.map_err(|error| broken(&error))?;
+        let response = self
+            .client()
+            .send(request)
+            .await
+            .map_err(|error| broken(&error))?;
         if !response.status().is_success() {
             return Err(broken(&response.status()));
         }
@@ -97,7 +108,9 @@ impl Events {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 let event = serde_json::from_slice(&line);
-                return event.map(Some).map_err(|error| Problem::Broken(format!("a watch: {error}")));
+                return event
+                    .map(Some)
+                    .map_err(|error| Problem::Broken(format!("a watch: {error}")));
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame())
                 .await

@@ -1,0 +1,88 @@
+//! The control plane of this project, as a scenario is run with it.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use lockgate_hub::clusters::join::{JoinRequest, join_member};
+use lockgate_hub::{Hub, HubOptions, Link, Resource};
+use serde_json::Value;
+
+use crate::file::Place;
+use crate::plane::{Controllers, Joining, Plane, Setup};
+
+/// The control plane of this project.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HubPlane;
+
+impl Plane for HubPlane {
+    fn definitions(&self) -> Vec<Value> {
+        lockgate_api::definitions::definitions()
+    }
+
+    fn join<'a>(&'a self, joining: Joining<'a>) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let spec = joining.spec;
+            let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+            let request = JoinRequest {
+                name: spec.name.clone(),
+                endpoint: joining.endpoint.to_owned(),
+                ca_bundle: joining.authority.map(str::to_owned),
+                labels: spec
+                    .labels
+                    .iter()
+                    .map(|(key, value)| (key.clone(), text(value)))
+                    .collect(),
+                provider: spec.provider.clone(),
+                region: spec.region.clone(),
+                zones: spec.zones.clone(),
+                // Nothing in these servers fills in tokens.
+                token_patience: Duration::ZERO,
+                ..JoinRequest::default()
+            };
+            let (hub, member) = (Link::new(joining.hub.clone()), Link::new(joining.member.clone()));
+            join_member(&hub, &member, &request, &mut |_| {})
+                .await
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    fn start(&self, setup: Setup) -> BoxFuture<'_, Result<Box<dyn Controllers>, String>> {
+        Box::pin(async move {
+            let mut options = HubOptions::new(setup.hub);
+            options.connector = setup.connector;
+            options.gates = setup.gates;
+            options.clock = setup.clock;
+            let hub = Hub::start(options).await.map_err(|error| error.to_string())?;
+            let running: Box<dyn Controllers> = Box::new(Running(hub));
+            Ok(running)
+        })
+    }
+}
+
+struct Running(Hub);
+
+impl Controllers for Running {
+    fn idle(&self) -> bool {
+        self.0.idle()
+    }
+
+    fn busy_with(&self) -> String {
+        self.0.busy_with()
+    }
+
+    fn seen(&self, place: &Place, resource: &Resource) -> Option<u64> {
+        match place {
+            // Verbs are no part of a resource's identity.
+            Place::Hub => self.0.seen(&Resource {
+                verbs: Vec::new(),
+                ..resource.clone()
+            }),
+            Place::Member(name) => self.0.seen_on(name, &resource.api_version(), &resource.kind),
+        }
+    }
+
+    fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(self.0.stop())
+    }
+}

@@ -1,0 +1,149 @@
+//! Doing what a step says.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Mode, Runner, failure};
+use crate::file::{Action, Step};
+use crate::reference::Reference;
+use crate::report::Failure;
+use crate::server::{Problem, Server, Written};
+
+/// Time moves in slices of this length, so that what waits for a part of it happens in its order.
+const SLICE: Duration = Duration::from_secs(1);
+/// A long time moves in so many slices.
+const MAX_SLICES: u32 = 120;
+
+impl Runner<'_> {
+    pub(super) async fn perform(&mut self, number: usize, step: &Step) -> Result<(), Box<Failure>> {
+        let failed = |expected: &str, found: String| {
+            Box::new(failure(self.scenario, number, step, expected.to_owned(), found))
+        };
+        let done = match &step.action {
+            Action::Stop => {
+                self.stop().await;
+                Ok(())
+            }
+            Action::Start => self.start().await,
+            Action::Restart => self.restart().await,
+            Action::Advance(time) => self.advance(*time).await,
+            Action::Member(name, fault) => {
+                if let Some(site) = self.world.members.get(name) {
+                    site.line.set(fault.clone());
+                }
+                Ok(())
+            }
+            _ => {
+                let Some(site) = self.world.site(&step.on) else {
+                    return Err(failed("a server", format!("there is no {}", step.on)));
+                };
+                let answer = write(&site.server, &step.action).await;
+                return match (answer, &step.refused) {
+                    (Ok(written), None) => {
+                        let on = step.on.clone();
+                        self.written
+                            .extend(written.into_iter().map(|change| (on.clone(), change)));
+                        Ok(())
+                    }
+                    (Err(problem), None) => Err(failed("that the server does this", problem.to_string())),
+                    (Ok(_), Some(_)) => Err(failed("that the server refuses this", "it was done".to_owned())),
+                    (Err(Problem::Refused { message, .. }), Some(part))
+                        if message.contains(part.as_str()) =>
+                    {
+                        Ok(())
+                    }
+                    (Err(problem), Some(part)) => {
+                        let expected = format!("a refusal that contains {part:?}");
+                        Err(failed(&expected, problem.to_string()))
+                    }
+                };
+            }
+        };
+        done.map_err(|what| failed("that this is done", what))
+    }
+
+    /// Moves the clock, and lets everything happen that waits for it.
+    async fn advance(&mut self, time: Duration) -> Result<(), String> {
+        let slice = SLICE.max(time / MAX_SLICES);
+        let mut left = time;
+        while !left.is_zero() {
+            let step = slice.min(left);
+            self.world.clock.advance(step);
+            left -= step;
+            self.settle().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Mode {
+    /// Whether what the controllers write and tell can be counted: a kill loses some, and repeats some.
+    pub(super) fn counts(self) -> bool {
+        !matches!(self, Self::Cut(_))
+    }
+}
+
+async fn write(server: &Server, action: &Action) -> Result<Vec<Written>, Problem> {
+    let mut written = Vec::new();
+    match action {
+        Action::Apply(objects) => {
+            for object in objects {
+                written.push(apply(server, object).await?);
+            }
+        }
+        Action::Create(object) => written.push(server.create(object).await?),
+        Action::Replace(object) => written.push(server.replace(object).await?),
+        Action::Edit(of, set) => written.push(server.edit(of, set).await?),
+        Action::Delete(of, cascade) => written.push(server.delete(of, *cascade).await?),
+        Action::Restore(of) => {
+            for reference in of {
+                written.extend(restore(server, reference).await?);
+            }
+        }
+        _ => {}
+    }
+    Ok(written)
+}
+
+/// Applies an object. A kind whose definition came a moment ago may not be served yet, nor a namespace be known.
+async fn apply(server: &Server, object: &Value) -> Result<Written, Problem> {
+    let mut attempts = 0;
+    loop {
+        match server.apply(object).await {
+            Err(Problem::NotServed(_)) if attempts < 100 => {
+                attempts += 1;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// As a backup does it: the same content under a new uid. Dependents stay.
+async fn restore(server: &Server, of: &Reference) -> Result<Vec<Written>, Problem> {
+    let Some(mut object) = server.get(of).await? else {
+        return Err(Problem::Broken(format!("there is no {of}")));
+    };
+    let deleted = server.delete(of, Some(crate::file::Cascade::Orphan)).await?;
+    let mut attempts = 0;
+    while server.get(of).await?.is_some() {
+        attempts += 1;
+        if attempts > 500 {
+            return Err(Problem::Broken(format!("{of} does not go: who holds it?")));
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    if let Some(meta) = object["metadata"].as_object_mut() {
+        for key in [
+            "uid",
+            "resourceVersion",
+            "generation",
+            "creationTimestamp",
+            "managedFields",
+        ] {
+            meta.remove(key);
+        }
+    }
+    Ok(vec![deleted, server.create(&object).await?])
+}

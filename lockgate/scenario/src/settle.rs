@@ -1,0 +1,121 @@
+//! Waiting until nothing moves any more. Nothing here sleeps to be right: every wait has a condition, and a deadline
+//! that fails with what is not so.
+
+use std::time::{Duration, Instant};
+
+use crate::file::{Fault, Place};
+use crate::line::Fuse;
+use crate::plane::Controllers;
+use crate::server::Written;
+use crate::world::{Watched, World};
+
+/// Longer than anything takes on the slowest machine.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How the wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Nothing moves.
+    Idle,
+    /// The controllers were cut off.
+    Cut,
+}
+
+/// Waits until the controllers have seen every change and have nothing to do, and nobody else owes anything.
+pub(crate) async fn settle(
+    world: &World,
+    controllers: Option<(&dyn Controllers, &Fuse)>,
+    written: &[(Place, Written)],
+) -> Result<Settled, String> {
+    for (_, site) in world.sites() {
+        if let Watched::Real(janitor) = &site.watched
+            && !written.is_empty()
+        {
+            janitor.stir();
+        }
+    }
+    let begun = Instant::now();
+    // Two looks in a row at the same state: a watch of which nobody knows may lie between an event and its effect.
+    let mut quiet_at = None;
+    loop {
+        if let Some((_, fuse)) = controllers
+            && fuse.blown()
+        {
+            return Ok(Settled::Cut);
+        }
+        let before = revisions(world);
+        let moving = moving(world, controllers.map(|(controllers, _)| controllers), written);
+        let after = revisions(world);
+        match moving {
+            None if before == after => {
+                if quiet_at.as_ref() == Some(&after) {
+                    return Ok(Settled::Idle);
+                }
+                quiet_at = Some(after);
+                tokio::task::yield_now().await;
+            }
+            None => quiet_at = None,
+            Some(what) => {
+                quiet_at = None;
+                if begun.elapsed() > DEADLINE {
+                    return Err(format!("after {} seconds {what}", DEADLINE.as_secs()));
+                }
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn revisions(world: &World) -> Vec<u64> {
+    world.sites().map(|(_, site)| site.revision()).collect()
+}
+
+/// What is not at rest.
+fn moving(
+    world: &World,
+    controllers: Option<&dyn Controllers>,
+    written: &[(Place, Written)],
+) -> Option<String> {
+    for (place, site) in world.sites() {
+        if let Some(owed) = site.owed() {
+            return Some(format!("{place}: {owed}"));
+        }
+    }
+    let controllers = controllers?;
+    for (place, change) in written {
+        if let Some(unseen) = unseen(world, controllers, place, &change.resource, change.version) {
+            return Some(unseen);
+        }
+    }
+    for (place, site) in world.sites() {
+        if let Watched::Embedded { tower, .. } = &site.watched {
+            for (resource, version) in tower.newest() {
+                if let Some(unseen) = unseen(world, controllers, &place, &resource, version) {
+                    return Some(unseen);
+                }
+            }
+        }
+    }
+    (!controllers.idle()).then(|| format!("the controllers are not idle: {}", controllers.busy_with()))
+}
+
+/// A change that the controllers have not seen and could see.
+fn unseen(
+    world: &World,
+    controllers: &dyn Controllers,
+    place: &Place,
+    resource: &lockgate_hub::Resource,
+    version: u64,
+) -> Option<String> {
+    if world
+        .site(place)
+        .is_some_and(|site| site.line.fault() == Fault::Down)
+    {
+        return None;
+    }
+    let seen = controllers.seen(place, resource)?;
+    (seen < version)
+        .then(|| format!("the controllers have seen {resource} on {place} up to {seen}, not {version}"))
+}

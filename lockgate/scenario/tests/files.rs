@@ -1,0 +1,48 @@
+//! Every scenario file of the repository.
+
+use std::path::{Path, PathBuf};
+
+use lockgate_scenario::{Embedded, NoPlane, Scenario, Variant, run};
+
+/// The files below `scenarios/`, sorted.
+fn files() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files = Vec::new();
+    let mut open = vec![root];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "yaml") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn every_file_is_a_scenario() {
+    let files = files();
+    assert!(files.len() >= 60, "{} files", files.len());
+    for file in files {
+        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+        assert!(scenario.about.len() > 20, "{}: say what it shows", file.display());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_servers_refuse_needs_no_controllers() {
+    for name in ["refused-overrides", "refused-policies"] {
+        let file = files()
+            .into_iter()
+            .find(|file| file.file_stem().is_some_and(|stem| stem == name));
+        let scenario = Scenario::load(&file.unwrap()).unwrap();
+        let outcome = run(&scenario, &mut Embedded::new(), &NoPlane, Variant::Plain).await;
+        if let Some(failure) = outcome.failure {
+            panic!("{failure}");
+        }
+    }
+}
