@@ -66,7 +66,7 @@ impl Api {
 }
 
 /// Waits until something holds.
-pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !holds().await {
         assert!(begun.elapsed() < PATIENCE, "not after {PATIENCE:?}: {what}");
