@@ -3,12 +3,13 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use lockgate_api::{Cluster, Condition};
 use lockgate_engine::Gates;
 use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
 use crate::cache::Change;
-use crate::chores;
+use crate::chores::{self, Chore};
 use crate::clock::Clock;
 use crate::clusters::{ClusterChange, Clusters, ClustersOptions};
 use crate::connect::{Connector, SecretConnector};
@@ -17,8 +18,8 @@ use crate::events::{EventOptions, Events};
 use crate::intake;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
-use crate::members::Members;
-use crate::metrics::Metrics;
+use crate::members::{Lane, Members};
+use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
 use crate::queue::Queue;
 use crate::resource::Resource;
@@ -325,19 +326,33 @@ impl Hub {
         async move { guard.lost().await }
     }
 
-    /// Stops it. What is under way is given up; another start goes on from what was written.
-    pub async fn stop(mut self) {
+    /// Ends all queues and lanes.
+    fn close(&self) -> Vec<Arc<Lane>> {
         self.state.templates.close();
         self.state.namespaces.close();
         self.state.chores.close();
-        self.state.members.close_all();
+        self.state.members.close_all()
+    }
+
+    /// Stops it. What is under way is given up; another start goes on from what was written.
+    pub async fn stop(mut self) {
+        let lanes = self.close();
         self.tasks.shutdown().await;
+        for lane in lanes {
+            lane.ended().await;
+        }
         self.followed.clear();
         if let Some(election) = self.election.take()
             && let Err(error) = election.release().await
         {
             tracing::warn!(%error, "the lease was not given back, and runs out by itself");
         }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -349,10 +364,7 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
 ) {
     match result {
         Ok(()) => queue.done(key),
-        Err(PassError::Again) => {
-            queue.add(key.clone(), aspects);
-            queue.done(key);
-        }
+        Err(PassError::Again) => queue.again(key, aspects),
         Err(error) => {
             tracing::debug!(?key, %error, "comes again");
             queue.retry(key, aspects);
@@ -445,20 +457,62 @@ fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
 
 fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChange) {
     refresh_clusters(state, clusters);
+    count_cluster(state, change);
     match change {
         ClusterChange::Link(name) => {
             state.members.connect(name, clusters.link(name));
             intake::wake_lane(state, name);
         }
-        ClusterChange::Joined(_) | ClusterChange::Fingerprint(_) | ClusterChange::Gone(_) => {
+        ClusterChange::Fingerprint(name) => {
+            if let Some(lane) = state.members.lane(name)
+                && state.cluster(name).is_some_and(|cluster| is_ready(&cluster))
+            {
+                // What was given up for a while is tried at once: the member answers again.
+                lane.resume();
+                intake::wake_lane(state, name);
+            }
+            intake::wake_bound(state, |_| true);
+            intake::wake_namespaces(state);
+        }
+        ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
             intake::wake_bound(state, |_| true);
             intake::wake_namespaces(state);
         }
         ClusterChange::Kinds(name) | ClusterChange::Leaving(name) => {
+            if clusters.leaving(name).is_some_and(|leaving| leaving.abandon) {
+                state.chores.add(Chore::Abandon(name.clone()), 1);
+            }
             intake::wake_bound(state, |_| true);
             intake::wake_lane(state, name);
         }
     }
+}
+
+/// Keeps the figures of a cluster.
+fn count_cluster(state: &State, change: &ClusterChange) {
+    let (ClusterChange::Joined(name)
+    | ClusterChange::Link(name)
+    | ClusterChange::Kinds(name)
+    | ClusterChange::Fingerprint(name)
+    | ClusterChange::Leaving(name)
+    | ClusterChange::Gone(name)) = change;
+    let Some(cluster) = state.cluster(name) else {
+        state.metrics.forget_cluster(name);
+        return;
+    };
+    let summary = cluster.status.rest.get("nodeSummary");
+    let nodes = |which: &str| summary.and_then(|summary| summary[which].as_i64()).unwrap_or(0);
+    let figures = ClusterFigures {
+        ready: is_ready(&cluster),
+        nodes: nodes("totalNum"),
+        ready_nodes: nodes("readyNum"),
+        ..ClusterFigures::default()
+    };
+    state.metrics.cluster(name, &figures);
+}
+
+fn is_ready(cluster: &Cluster) -> bool {
+    Condition::find(&cluster.status.conditions, "Ready").is_some_and(Condition::is_true)
 }
 
 /// Connects what is followed with the state, which is made from it.

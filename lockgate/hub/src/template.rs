@@ -30,7 +30,7 @@ use crate::state::{self, REPORT, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use report::report;
 pub(crate) use works::{derived_id, missing, targets};
-pub(crate) use writes::{delete_work, encode, release_work, write_work, write_work_status};
+pub(crate) use writes::{delete_work, encode, refresh_work, release_work, write_work, write_work_status};
 
 /// How long a status waits for more to tell.
 pub(crate) const REPORT_AFTER: std::time::Duration = std::time::Duration::from_millis(50);

@@ -347,7 +347,21 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
 /// Deletes a Work.
 pub(crate) async fn delete_work(state: &State, key: &Key) -> Result<(), PassError> {
     let works = &state.caches.works;
-    delete(state, works, &Resource::works(), key, "failed to delete a Work").await
+    delete(state, works, &Resource::works(), key, "failed to delete a Work").await?;
+    let cluster = lockgate_api::names::cluster_of(&key.namespace).unwrap_or_default();
+    if state.cluster(cluster).is_none() {
+        // No lane would let it go: its cluster is gone, and with it whatever was there.
+        refresh(state, works, &Resource::works(), key).await?;
+        if let Some(work) = state::work(works, key) {
+            release_work(state, key, &work).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings the newest form of a Work into memory.
+pub(crate) async fn refresh_work(state: &State, key: &Key) -> Result<(), PassError> {
+    refresh(state, &state.caches.works, &Resource::works(), key).await
 }
 
 /// Lets a Work go that is being deleted.
