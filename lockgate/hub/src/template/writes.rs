@@ -7,7 +7,7 @@ use lockgate_api::{Binding, Work};
 use lockgate_engine::claim::Record;
 use lockgate_engine::object;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{PassError, Walk, binding_key, scope_keys};
 use crate::cache::{Cache, Key};
@@ -141,13 +141,25 @@ pub(crate) async fn delete(
     }
 }
 
+/// An object of ours with its type.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Typed<'a, T> {
+    api_version: String,
+    kind: &'a str,
+    #[serde(flatten)]
+    object: &'a T,
+}
+
 /// An object of ours as the server takes it.
 pub(crate) fn encode<T: Serialize>(resource: &Resource, object: &T) -> Vec<u8> {
-    let mut value = serde_json::to_value(object).unwrap_or_else(|_| json!({}));
-    value["apiVersion"] = Value::String(resource.api_version());
-    value["kind"] = Value::String(resource.kind.clone());
-    // Encoding a value of strings, numbers, lists and maps cannot fail.
-    serde_json::to_vec(&value).unwrap_or_default()
+    let typed = Typed {
+        api_version: resource.api_version(),
+        kind: &resource.kind,
+        object,
+    };
+    // Encoding strings, numbers, lists and maps cannot fail.
+    serde_json::to_vec(&typed).unwrap_or_default()
 }
 
 impl Walk<'_> {
