@@ -25,7 +25,7 @@ use std::sync::Arc;
 use lockgate_api::{Binding, PropagationPolicy};
 use serde_json::Value;
 
-use self::record::Past;
+use self::record::{MovedBy, Past};
 use crate::gates::Gates;
 use crate::selector::PolicyIndex;
 
@@ -145,11 +145,19 @@ fn first_activation(template: &Value, policy: &PropagationPolicy, past: &Past, w
     let (activate, refresh) = match &past.record {
         // Decided before, and cut off before the binding was there; or the binding is gone, and is made again as it was.
         Some(record) if record.is_by(policy) => (true, false),
-        // A record on the template is written with the template, so that a mere generation never settles.
-        Some(record) => (
-            why == HoldReason::StaticPolicy && record.policy.is_empty(),
-            past.change == Change::ByDefaults,
-        ),
+        Some(record) => {
+            let refresh = match past.change {
+                Change::ByDefaults => true,
+                // Written to the template itself, the record follows a mere generation only where it knows what its own
+                // write does to it. Elsewhere it might never settle.
+                Change::ByClaim => MovedBy::of(template) != MovedBy::Content,
+                _ => false,
+            };
+            (
+                why == HoldReason::StaticPolicy && record.policy.is_empty(),
+                refresh,
+            )
+        }
         // Missing evidence moves nothing: a claim that says nothing of what was activated is recorded, and waits.
         None if Claim::on_template(template).is_some() && !past.copied => (false, true),
         None => (

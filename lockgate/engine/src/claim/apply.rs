@@ -37,7 +37,7 @@ impl Decision {
                 }
                 record
             }
-            (Act::Hold { refresh: true, .. }, _) => match own {
+            (Act::Hold { refresh, .. }, _) if *refresh || claimed => match own {
                 Some(own) => own.following(template),
                 None => Record::of(template).by(&unknown_past(template), 0),
             },

@@ -111,3 +111,6 @@ pub fn held_suspension(policy: Option<&Suspension>, binding: Option<&Suspension>
     }
     held
 }
+
+#[cfg(test)]
+mod tests;

@@ -182,3 +182,6 @@ pub(super) fn set(object: &mut Value, field: &str, key: &str, value: Option<&str
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

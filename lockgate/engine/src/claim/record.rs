@@ -94,11 +94,11 @@ impl Record {
 
     /// The same, as it is written to the template itself together with the claim, where that write moves the generation.
     pub(super) fn on_template(mut self, before: &Value, marked: &Value) -> Self {
-        let id = TemplateId::of(before);
-        let moves = match (id.group(), id.kind.as_str()) {
-            ("apps", "Deployment") => true,
-            ("discovery.k8s.io", "EndpointSlice") => object::labels(before) != object::labels(marked),
-            _ => false,
+        let moves = match MovedBy::of(before) {
+            MovedBy::Content => false,
+            MovedBy::Labels => object::labels(before) != object::labels(marked),
+            // The record is one.
+            MovedBy::Annotations => true,
         };
         if moves {
             self.generation += 1;
@@ -139,6 +139,28 @@ impl Record {
             (false, true) => Change::ByClaim,
             (true, false) if !without_generation => Change::ByDefaults,
             (true, _) => Change::ByUser,
+        }
+    }
+}
+
+/// What moves a kind's generation besides its content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MovedBy {
+    /// Nothing, as far as we know.
+    Content,
+    /// Labels.
+    Labels,
+    /// Annotations.
+    Annotations,
+}
+
+impl MovedBy {
+    pub(super) fn of(template: &Value) -> Self {
+        let id = TemplateId::of(template);
+        match (id.group(), id.kind.as_str()) {
+            ("apps", "Deployment") => Self::Annotations,
+            ("discovery.k8s.io", "EndpointSlice") => Self::Labels,
+            _ => Self::Content,
         }
     }
 }

@@ -84,3 +84,6 @@ pub fn skip_template(template: &Value) -> Option<SkipReason> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;
