@@ -51,6 +51,9 @@ pub(crate) struct ControllerArguments {
     /// The name in the lease; no two processes may share it [default: the host's, and something random]
     #[arg(long, value_name = "NAME")]
     identity: Option<String>,
+    /// How long a leader that is silent keeps the lease, in seconds; it is renewed three times in that time
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(3..=3600))]
+    lease_duration: u16,
 }
 
 /// An address, or none.
@@ -134,7 +137,13 @@ fn options(arguments: &ControllerArguments, connection: &Connection) -> HubOptio
     let mut options = HubOptions::new(connection.client.clone());
     options.gates = arguments.feature_gates.over(gates::CONTROLLER);
     options.election = arguments.leader_elect.then(|| {
-        let mut election = ElectionOptions::default();
+        let duration = Duration::from_secs(arguments.lease_duration.into());
+        let mut election = ElectionOptions {
+            duration,
+            renew: duration / 3,
+            retry: duration * 2 / 15,
+            ..ElectionOptions::default()
+        };
         if let Some(identity) = &arguments.identity {
             election.identity.clone_from(identity);
         }

@@ -9,7 +9,7 @@ use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
 use crate::cache::Change;
-use crate::chores;
+use crate::chores::{self, Chore};
 use crate::clock::Clock;
 use crate::clusters::{ClusterChange, Clusters, ClustersOptions};
 use crate::connect::{Connector, SecretConnector};
@@ -19,7 +19,7 @@ use crate::intake;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
 use crate::members::{Lane, Members};
-use crate::metrics::Metrics;
+use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
 use crate::queue::Queue;
 use crate::resource::Resource;
@@ -209,11 +209,9 @@ impl Hub {
         }
         refresh_clusters(state, &self.clusters);
         kinds::sync(state).await.map_err(HubError::Hub)?;
-        for (_, kind) in state.kinds.all() {
-            tokio::time::timeout(START_PATIENCE, kind.cache.wait_synced())
-                .await
-                .map_err(|_| HubError::TooSlow(kind.resource.plural.clone()))?;
-        }
+        tokio::time::timeout(START_PATIENCE, state.kinds.wait_known())
+            .await
+            .map_err(|_| HubError::TooSlow("templates".into()))?;
         Ok(())
     }
 
@@ -457,6 +455,7 @@ fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
 
 fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChange) {
     refresh_clusters(state, clusters);
+    count_cluster(state, change);
     match change {
         ClusterChange::Link(name) => {
             state.members.connect(name, clusters.link(name));
@@ -478,10 +477,36 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             intake::wake_namespaces(state);
         }
         ClusterChange::Kinds(name) | ClusterChange::Leaving(name) => {
+            if clusters.leaving(name).is_some_and(|leaving| leaving.abandon) {
+                state.chores.add(Chore::Abandon(name.clone()), 1);
+            }
             intake::wake_bound(state, |_| true);
             intake::wake_lane(state, name);
         }
     }
+}
+
+/// Keeps the figures of a cluster.
+fn count_cluster(state: &State, change: &ClusterChange) {
+    let (ClusterChange::Joined(name)
+    | ClusterChange::Link(name)
+    | ClusterChange::Kinds(name)
+    | ClusterChange::Fingerprint(name)
+    | ClusterChange::Leaving(name)
+    | ClusterChange::Gone(name)) = change;
+    let Some(cluster) = state.cluster(name) else {
+        state.metrics.forget_cluster(name);
+        return;
+    };
+    let summary = cluster.status.rest.get("nodeSummary");
+    let nodes = |which: &str| summary.and_then(|summary| summary[which].as_i64()).unwrap_or(0);
+    let figures = ClusterFigures {
+        ready: is_ready(&cluster),
+        nodes: nodes("totalNum"),
+        ready_nodes: nodes("readyNum"),
+        ..ClusterFigures::default()
+    };
+    state.metrics.cluster(name, &figures);
 }
 
 fn is_ready(cluster: &Cluster) -> bool {

@@ -1,7 +1,7 @@
 //! What wakes what: a change of any object becomes the keys of the passes that must look again. Changes that we wrote
 //! ourselves only enter the indexes: the pass that wrote them knows.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, names};
 use lockgate_engine::TemplateId;
@@ -224,6 +224,13 @@ pub(crate) fn work(state: &State, change: &Change) {
                 works.remove(&*key.name);
             }
         }
+    }
+    if change.new.is_none()
+        && let Some(cluster) = names::cluster_of(&key.namespace)
+        && let Some(clusters) = state.cluster_reconciler.get().and_then(Weak::upgrade)
+        && clusters.leaving(cluster).is_some()
+    {
+        clusters.poke(cluster);
     }
     if change.own {
         return;

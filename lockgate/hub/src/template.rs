@@ -30,7 +30,7 @@ use crate::state::{self, REPORT, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use report::report;
 pub(crate) use works::{derived_id, removal, targets};
-pub(crate) use writes::{delete_work, encode, release_work, write_work, write_work_status};
+pub(crate) use writes::{delete_work, encode, refresh_work, release_work, write_work, write_work_status};
 
 /// How long a status waits for more to tell.
 pub(crate) const REPORT_AFTER: std::time::Duration = std::time::Duration::from_millis(50);
@@ -241,7 +241,13 @@ impl Walk<'_> {
         if before.as_ref() == Some(&binding) {
             return Ok(());
         }
+        let moved = before
+            .as_ref()
+            .is_none_or(|before| before.spec.clusters != binding.spec.clusters);
         self.write_binding(binding).await?;
+        if let Some(binding) = self.binding.as_ref().filter(|_| moved) {
+            self.tell_placed(binding);
+        }
         if matches!(decision.act, Act::Activate(_)) {
             let message = format!("Apply policy({}) succeed", named(policy));
             let target = EventTarget::of_value(&self.template);

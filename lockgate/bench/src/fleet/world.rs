@@ -72,7 +72,7 @@ impl Connector for InProcess {
             .servers
             .get(name)
             .map(|server| self.counts.client(server, account));
-        Box::pin(async move { client.ok_or_else(|| ConnectError::Unsupported("there is no such member")) })
+        Box::pin(async move { client.ok_or(ConnectError::Unsupported("there is no such member")) })
     }
 }
 

@@ -41,10 +41,10 @@ impl State {
 /// A report as text that ends with a newline.
 pub(crate) fn show(report: &Report, style: Style) -> String {
     match report {
-        Report::FleetStatus(report) => fleet(report, style),
-        Report::PolicyStatus(report) => policy(report, style),
-        Report::ClusterStatus(report) => cluster(report, style),
-        Report::TemplateStatus(report) => template(report, style),
+        Report::Fleet(report) => fleet(report, style),
+        Report::Policy(report) => policy(report, style),
+        Report::Cluster(report) => cluster(report, style),
+        Report::Template(report) => template(report, style),
     }
 }
 

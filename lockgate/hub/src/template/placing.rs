@@ -3,7 +3,7 @@
 use lockgate_api::{Binding, Placement, keys};
 use lockgate_engine::place::{self, PlaceInput, Verdict as Placed};
 
-use super::{Verdict, Walk, joined};
+use super::{Verdict, Walk};
 use crate::events::EventTarget;
 
 /// The name under which policies ask for us to place things.
@@ -49,13 +49,9 @@ impl Walk<'_> {
                 verdict.scheduled = Some((true, "Success", SCHEDULED.to_owned()));
             }
             Placed::Clusters(targets) => {
-                let moved = binding.spec.clusters != *targets;
                 binding.spec.clusters.clone_from(targets);
                 set_applied(binding);
                 verdict.scheduled = Some((true, "Success", SCHEDULED.to_owned()));
-                if moved {
-                    self.tell_placed(binding);
-                }
             }
             Placed::NoClusterFit { message, keep } => {
                 if *keep {
@@ -84,7 +80,8 @@ impl Walk<'_> {
         verdict
     }
 
-    fn tell_placed(&self, binding: &Binding) {
+    /// Says where a binding goes. It is told once the binding is written, so that it has a uid.
+    pub(super) fn tell_placed(&self, binding: &Binding) {
         let result: Vec<String> = binding
             .spec
             .clusters
@@ -92,9 +89,14 @@ impl Walk<'_> {
             .map(|target| format!("{}:{}", target.name, target.replicas))
             .collect();
         let message = format!("{SCHEDULED} Result: {{{}}}", result.join(", "));
-        let name = joined(&binding.metadata.namespace, &binding.metadata.name);
-        tracing::debug!(binding = %name, %message);
-        let target = EventTarget::of_value(&self.template);
+        let resource = self.state.bindings(&binding.metadata.namespace).1;
+        let target = EventTarget {
+            api_version: resource.api_version(),
+            kind: resource.kind,
+            namespace: binding.metadata.namespace.clone(),
+            name: binding.metadata.name.clone(),
+            uid: binding.metadata.uid.clone(),
+        };
         self.state
             .events
             .success(&target, "ScheduleBindingSucceed", &message);

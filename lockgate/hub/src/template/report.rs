@@ -20,7 +20,7 @@ use crate::head::head;
 use crate::state::{self, REPORT, State};
 
 /// How long a status waits for Works that are on their way.
-const PATIENCE: Duration = Duration::from_millis(1000);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Writes the binding's status and the template's.
 pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {

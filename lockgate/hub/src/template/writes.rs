@@ -50,6 +50,7 @@ async fn put(
     body: Vec<u8>,
     what: &'static str,
 ) -> Result<bytes::Bytes, PassError> {
+    may_write(state)?;
     match state.link.replace(&path, body).await {
         Ok(answer) => {
             remember(cache, &answer);
@@ -60,6 +61,15 @@ async fn put(
             Err(PassError::Again)
         }
         Err(error) => Err(PassError::Link { what, error }),
+    }
+}
+
+/// Fails when another controller may be leading by now: then nothing that was decided here is written.
+fn may_write(state: &State) -> Result<(), PassError> {
+    if state.guard.may_write() {
+        Ok(())
+    } else {
+        Err(PassError::NotYet("another controller may be leading by now".into()))
     }
 }
 
@@ -115,6 +125,7 @@ pub(crate) async fn delete(
         propagation: None,
     };
     let path = resource.object(&key.namespace, &key.name);
+    may_write(state)?;
     match state.link.delete(&path, &options).await {
         // What the answer looks like depends on finalizers; the watch tells.
         Ok(()) => Ok(()),
@@ -169,6 +180,7 @@ impl Walk<'_> {
         let body = encode(&resource, &binding);
         if binding.metadata.resource_version.is_empty() {
             let what = "failed to create the binding";
+            may_write(self.state)?;
             match self
                 .state
                 .link
@@ -259,6 +271,7 @@ impl Walk<'_> {
                 .retain(|f| f != finalizer && f != lockgate_api::keys::DEPENDENCIES_FINALIZER);
             let body = encode(&resource, &going);
             let path = resource.object(&key.namespace, &key.name);
+            may_write(self.state)?;
             match self.state.link.replace(&path, body).await {
                 Ok(_) | Err(LinkError::NotFound) => {}
                 Err(LinkError::Conflict) => {
@@ -300,6 +313,7 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
     let key = Key::new(&work.metadata.namespace, &work.metadata.name);
     let body = encode(&resource, work);
     if work.metadata.resource_version.is_empty() {
+        may_write(state)?;
         match state
             .link
             .create(&resource.collection(&key.namespace), body)
@@ -343,6 +357,11 @@ pub(crate) async fn delete_work(state: &State, key: &Key) -> Result<(), PassErro
         }
     }
     Ok(())
+}
+
+/// Brings the newest form of a Work into memory.
+pub(crate) async fn refresh_work(state: &State, key: &Key) -> Result<(), PassError> {
+    refresh(state, &state.caches.works, &Resource::works(), key).await
 }
 
 /// Lets a Work go that is being deleted.
