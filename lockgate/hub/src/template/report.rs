@@ -7,10 +7,11 @@ use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
+use lockgate_engine::gate::Removal;
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use serde_json::Value;
 
-use super::works::{missing, targets, unwanted};
+use super::works::{removal, targets, unwanted};
 use super::writes::{encode, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
 use crate::cache::Key;
@@ -55,7 +56,10 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         .await?;
     }
     report_template(state, id, &binding, &works).await?;
-    if !unwanted(state, id, &binding).is_empty() && missing(state, id, &binding).is_empty() {
+    if !super::is_frozen(&binding)
+        && !unwanted(state, id, &binding).is_empty()
+        && removal(state, id, &binding) == Removal::Remove
+    {
         // The copies that removals waited for are there.
         wake(state, id.clone());
     }

@@ -209,7 +209,7 @@ impl Walk<'_> {
         if unwanted.is_empty() {
             return Ok(Vec::new());
         }
-        match gate::removal(&missing(self.state, self.id, binding)) {
+        match removal(self.state, self.id, binding) {
             Removal::Remove => {
                 let deletions = unwanted.iter().map(|key| delete_work(self.state, key));
                 for result in at_most(deletions.collect()).await {
@@ -218,6 +218,7 @@ impl Walk<'_> {
                 Ok(Vec::new())
             }
             Removal::WaitFor(clusters) => Ok(clusters),
+            Removal::Hold => Ok(Vec::new()),
         }
     }
 }
@@ -285,24 +286,19 @@ pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding:
         .collect()
 }
 
-/// The wanted clusters whose copies are not there yet.
-pub(crate) fn missing(
-    state: &State,
-    id: &lockgate_engine::TemplateId,
-    binding: &Binding,
-) -> BTreeSet<String> {
+/// Whether the Works of clusters that a binding does not go to may be removed.
+pub(crate) fn removal(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> Removal {
     let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    binding
-        .spec
-        .clusters
-        .iter()
-        .filter(|target| {
-            let key = Key::new(&names::execution_namespace(&target.name), &name);
+    let missing: BTreeSet<String> = gate::wanted(&binding.spec)
+        .into_iter()
+        .filter(|cluster| {
+            let key = Key::new(&names::execution_namespace(cluster), &name);
             let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
             !work.is_some_and(|head| observe::is_applied(&head.work))
         })
-        .map(|target| target.name.clone())
-        .collect()
+        .map(str::to_owned)
+        .collect();
+    gate::removal(&binding.spec, &missing, state.gates)
 }
 
 /// The id of a Work: the same whenever it is made again.
