@@ -7,6 +7,7 @@ mod exit;
 mod gates;
 mod join;
 mod print;
+mod scenario;
 mod status;
 mod unjoin;
 mod up;
@@ -45,6 +46,8 @@ enum Command {
     Status(status::StatusArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
     Crds,
+    /// Run scenario files, and say which hold
+    Scenario(scenario::ScenarioArguments),
     /// Measure
     #[command(subcommand)]
     Bench(Bench),
@@ -77,6 +80,7 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(Bench::Api(arguments)) => match lockgate_bench::run(arguments) {
             Ok(()) => Ok(std::process::ExitCode::SUCCESS),
