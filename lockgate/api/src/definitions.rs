@@ -13,11 +13,13 @@ mod admission;
 mod bindings;
 mod clusters;
 mod crd;
+mod failover;
 mod overrides;
 mod placement;
 mod policies;
 mod schema;
 mod shared;
+mod suspension;
 mod works;
 
 use std::fmt::Write as _;

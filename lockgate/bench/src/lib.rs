@@ -1,4 +1,5 @@
-//! A load generator that measures the embedded API server and a real kube-apiserver side by side.
+//! A load generator that measures the embedded API server and a real kube-apiserver side by side, and what propagation
+//! through the control plane costs (`fleet`).
 //!
 //! ```text
 //!   arguments ─▶ servers (start, stop) ─▶ sections: members · start · operations · watch · memory ─▶ report
@@ -15,6 +16,7 @@
 mod arguments;
 mod client;
 mod error;
+mod fleet;
 mod kubeconfig;
 mod latencies;
 mod load;
@@ -35,4 +37,5 @@ mod watch;
 
 pub use arguments::{ApiArguments, Format, RealChoice, Section};
 pub use error::BenchError;
+pub use fleet::{FleetArguments, run_fleet};
 pub use run::run;

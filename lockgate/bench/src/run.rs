@@ -104,7 +104,7 @@ async fn compare(servers: &Servers, arguments: &ApiArguments, report: &mut Repor
 }
 
 /// Resolves at the first Ctrl-C or SIGTERM: the real server runs on unless somebody stops it.
-async fn stop_signal() {
+pub(crate) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
@@ -118,7 +118,7 @@ async fn stop_signal() {
 }
 
 /// What was typed, without the place of the program.
-fn command() -> String {
+pub(crate) fn command() -> String {
     let mut words = std::env::args();
     let program = words.next().unwrap_or_default();
     let program = std::path::Path::new(&program)

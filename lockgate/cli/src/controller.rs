@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
+use lockgate_api::keys;
 use lockgate_hub::election::ElectionOptions;
 use lockgate_hub::metrics::{self, Metrics};
-use lockgate_hub::{Hub, HubError, HubOptions};
+use lockgate_hub::{Hub, HubError, HubOptions, Resource};
 use serde_json::Value;
 
 use crate::connect::{Connection, HubArguments};
@@ -32,7 +33,9 @@ const NEEDED: &[&str] = &[
 ];
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 stopped by SIGTERM or Ctrl-C, 1 failure, 2 usage, 7 another took the lease.")]
+#[command(
+    after_help = "Exit codes: 0 stopped by SIGTERM or Ctrl-C, 1 failure, 2 usage, 7 another took the lease."
+)]
 pub(crate) struct ControllerArguments {
     #[command(flatten)]
     hub: HubArguments,
@@ -48,6 +51,9 @@ pub(crate) struct ControllerArguments {
     /// The name in the lease; no two processes may share it [default: the host's, and something random]
     #[arg(long, value_name = "NAME")]
     identity: Option<String>,
+    /// How long a leader that is silent keeps the lease, in seconds; it is renewed three times in that time
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(3..=3600))]
+    lease_duration: u16,
 }
 
 /// An address, or none.
@@ -62,7 +68,11 @@ impl FromStr for MetricsAddress {
             return Ok(Self(None));
         }
         // `:8080` is every address of the machine, as elsewhere.
-        let whole = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
+        let whole = if text.starts_with(':') {
+            format!("[::]{text}")
+        } else {
+            text.to_owned()
+        };
         match whole.parse() {
             Ok(address) => Ok(Self(Some(address))),
             Err(_) => Err("it is an address and a port, as in 127.0.0.1:8080, or 0".into()),
@@ -85,13 +95,27 @@ async fn controller(arguments: &ControllerArguments) -> Result<ExitCode, Failure
     let connection = arguments.hub.connect().await?;
     check_installed(&connection).await?;
     let options = options(arguments, &connection);
-    let leading = Leading::default();
+    let identity = options
+        .election
+        .as_ref()
+        .map(|election| election.identity.clone());
+    let leading = Leading::new(identity.is_some());
     let _serving = serve(arguments.metrics_address, &options.metrics, &leading).await?;
 
     tracing::info!(hub = connection.url, elect = arguments.leader_elect, "starting");
+    let starting = Hub::start(options);
+    tokio::pin!(starting);
     let hub = tokio::select! {
-        hub = Hub::start(options) => hub.map_err(|error| failure(&error, &connection))?,
-        () = &mut stop => return Ok(ExitCode::SUCCESS),
+        hub = &mut starting => hub.map_err(|error| failure(&error, &connection))?,
+        () = &mut stop => {
+            // A lease that was won a moment ago is given back; one that is another's is none of our business.
+            if holds_lease(&connection, identity.as_deref()).await
+                && let Ok(Ok(hub)) = tokio::time::timeout(STOP_WITHIN, starting).await
+            {
+                hub.stop().await;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     let lost = hub.lost();
     leading.put(hub);
@@ -113,7 +137,13 @@ fn options(arguments: &ControllerArguments, connection: &Connection) -> HubOptio
     let mut options = HubOptions::new(connection.client.clone());
     options.gates = arguments.feature_gates.over(gates::CONTROLLER);
     options.election = arguments.leader_elect.then(|| {
-        let mut election = ElectionOptions::default();
+        let duration = Duration::from_secs(arguments.lease_duration.into());
+        let mut election = ElectionOptions {
+            duration,
+            renew: duration / 3,
+            retry: duration * 2 / 15,
+            ..ElectionOptions::default()
+        };
         if let Some(identity) = &arguments.identity {
             election.identity.clone_from(identity);
         }
@@ -139,22 +169,40 @@ fn failure(error: &HubError, connection: &Connection) -> Failure {
     }
 }
 
-/// The control plane while it leads. Before that, waiting for the lease is all that is asked of this process.
-#[derive(Clone, Default)]
-struct Leading(Arc<Mutex<Option<Hub>>>);
+async fn holds_lease(connection: &Connection, identity: Option<&str>) -> bool {
+    let path = Resource::leases().object(keys::SYSTEM_NAMESPACE, &ElectionOptions::default().name);
+    let lease: Option<Value> = connection.get(&path).await.unwrap_or_default();
+    identity.is_some() && lease.is_some_and(|lease| lease["spec"]["holderIdentity"].as_str() == identity)
+}
+
+/// The control plane while it leads.
+#[derive(Clone)]
+struct Leading {
+    hub: Arc<Mutex<Option<Hub>>>,
+    /// Whether there is an election: then waiting for the lease is all that is asked of this process, and it is ready for
+    /// that. A rolling update of two processes would never end if the second were ready only once the first is gone.
+    elects: bool,
+}
 
 impl Leading {
+    fn new(elects: bool) -> Self {
+        Self {
+            hub: Arc::default(),
+            elects,
+        }
+    }
+
     fn put(&self, hub: Hub) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(hub);
+        *self.hub.lock().unwrap_or_else(PoisonError::into_inner) = Some(hub);
     }
 
     fn take(&self) -> Option<Hub> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.hub.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn ready(&self) -> bool {
-        let hub = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hub.as_ref().is_none_or(Hub::ready)
+        let hub = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
+        hub.as_ref().map_or(self.elects, Hub::ready)
     }
 }
 
@@ -189,7 +237,10 @@ mod tests {
     fn addresses() {
         let parsed = |text: &str| text.parse::<MetricsAddress>().map(|address| address.0);
         assert_eq!(parsed("0"), Ok(None));
-        assert_eq!(parsed("127.0.0.1:8080"), Ok(Some("127.0.0.1:8080".parse().unwrap())));
+        assert_eq!(
+            parsed("127.0.0.1:8080"),
+            Ok(Some("127.0.0.1:8080".parse().unwrap()))
+        );
         assert_eq!(parsed(":9090"), Ok(Some("[::]:9090".parse().unwrap())));
         for wrong in ["", "8080", "localhost:8080", "127.0.0.1"] {
             assert!(parsed(wrong).unwrap_err().contains("127.0.0.1:8080"), "{wrong}");

@@ -63,7 +63,6 @@ pub(crate) const CONTROLLER: Gates = Gates {
 };
 
 /// The defaults of `lockgate up`, where people try things: preemption is on.
-#[cfg_attr(not(test), expect(dead_code, reason = "until `up` runs the controllers"))]
 pub(crate) const UP: Gates = Gates {
     preemption: true,
     ..CONTROLLER

@@ -57,6 +57,8 @@ enum Command {
 enum Bench {
     /// The API server, embedded and real side by side
     Api(lockgate_bench::ApiArguments),
+    /// Propagation: objects through the hub to every member
+    Fleet(lockgate_bench::FleetArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -82,10 +84,15 @@ fn main() -> std::process::ExitCode {
         Command::Status(arguments) => status::run(&arguments),
         Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
-        Command::Bench(Bench::Api(arguments)) => match lockgate_bench::run(arguments) {
-            Ok(()) => Ok(std::process::ExitCode::SUCCESS),
-            Err(error) => Err(Failure::Other(error.to_string())),
-        },
+        Command::Bench(bench) => {
+            let measured = match bench {
+                Bench::Api(arguments) => lockgate_bench::run(arguments),
+                Bench::Fleet(arguments) => lockgate_bench::run_fleet(&arguments),
+            };
+            measured
+                .map(|()| std::process::ExitCode::SUCCESS)
+                .map_err(|error| Failure::Other(error.to_string()))
+        }
     };
     match result {
         Ok(code) => code,
@@ -105,6 +112,7 @@ fn start_logging(level: &str) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(crate::print::wants_colour(&std::io::stderr()))
         .with_target(false)
         .init();
 }

@@ -1,6 +1,6 @@
 //! What people read: tables with kubectl's columns, colour only where somebody looks.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal, Write as _};
 
 /// How a piece of text is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,19 +26,12 @@ pub(crate) struct Paint(bool);
 
 impl Paint {
     /// No colour at all.
+    #[cfg(test)]
     pub(crate) const OFF: Self = Self(false);
 
     /// Colour if standard output is a terminal that wants it.
     pub(crate) fn stdout() -> Self {
-        Self::decide(
-            std::io::stdout().is_terminal(),
-            std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
-            std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
-        )
-    }
-
-    fn decide(terminal: bool, no_color: bool, dumb: bool) -> Self {
-        Self(terminal && !no_color && !dumb)
+        Self(wants_colour(&std::io::stdout()))
     }
 
     /// The text in its tone.
@@ -54,6 +47,21 @@ impl Paint {
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
+}
+
+/// Whether what is written there is seen in colour.
+pub(crate) fn wants_colour(stream: &impl IsTerminal) -> bool {
+    let is =
+        |name: &str, wanted: &dyn Fn(&str) -> bool| std::env::var(name).is_ok_and(|value| wanted(&value));
+    colours(
+        stream.is_terminal(),
+        is("NO_COLOR", &|value| !value.is_empty()),
+        is("TERM", &|term| term == "dumb"),
+    )
+}
+
+fn colours(terminal: bool, no_color: bool, dumb: bool) -> bool {
+    terminal && !no_color && !dumb
 }
 
 /// A cell of a table.
@@ -182,9 +190,9 @@ mod tests {
 
     #[test]
     fn colour_only_where_somebody_looks() {
-        assert_eq!(Paint::decide(true, false, false), Paint(true));
+        assert!(colours(true, false, false));
         for (terminal, no_color, dumb) in [(false, false, false), (true, true, false), (true, false, true)] {
-            assert_eq!(Paint::decide(terminal, no_color, dumb), Paint::OFF);
+            assert!(!colours(terminal, no_color, dumb));
         }
     }
 }

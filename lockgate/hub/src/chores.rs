@@ -1,20 +1,24 @@
 //! Small duties: definitions of ours that somebody deletes are made again, and policies that another control plane held back
 //! from deletion may go.
 
-use lockgate_api::{PropagationPolicy, definitions, keys};
+use std::sync::Weak;
+
+use lockgate_api::{PropagationPolicy, definitions, keys, names};
 use serde_json::Value;
 
 use crate::cache::Key;
 use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::state::{self, State};
-use crate::template::{PassError, encode};
+use crate::template::{self, PassError, encode};
 
 /// Something to see to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Chore {
     /// A definition changed or went.
     Definition(String),
+    /// A cluster leaves that cannot be reached, and keeps what it has.
+    Abandon(String),
     /// A policy is being deleted.
     Policy {
         /// Its namespace; empty for a ClusterPropagationPolicy.
@@ -28,6 +32,7 @@ pub(crate) enum Chore {
 pub(crate) async fn pass(state: &State, chore: &Chore) -> Result<(), PassError> {
     match chore {
         Chore::Definition(name) => keep_definition(state, name).await,
+        Chore::Abandon(cluster) => abandon(state, cluster).await,
         Chore::Policy { namespace, name } => release_policy(state, namespace, name).await,
     }
 }
@@ -35,7 +40,10 @@ pub(crate) async fn pass(state: &State, chore: &Chore) -> Result<(), PassError> 
 /// Makes one of our definitions again if it is gone by the server's own word.
 async fn keep_definition(state: &State, name: &str) -> Result<(), PassError> {
     let ours: Vec<Value> = definitions::crds();
-    let Some(definition) = ours.iter().find(|definition| definition["metadata"]["name"] == name) else {
+    let Some(definition) = ours
+        .iter()
+        .find(|definition| definition["metadata"]["name"] == name)
+    else {
         return Ok(());
     };
     let resource = Resource::crds();
@@ -60,15 +68,44 @@ async fn keep_definition(state: &State, name: &str) -> Result<(), PassError> {
     }
 }
 
+/// Lets the Works of a cluster go without asking the member, which is left as it is, our marks included.
+async fn abandon(state: &State, cluster: &str) -> Result<(), PassError> {
+    let leaving = state
+        .cluster_reconciler
+        .get()
+        .and_then(Weak::upgrade)
+        .and_then(|clusters| clusters.leaving(cluster));
+    if !leaving.is_some_and(|leaving| leaving.abandon) {
+        return Ok(());
+    }
+    for cached in state.caches.works.list_in(&names::execution_namespace(cluster)) {
+        template::delete_work(state, &cached.key).await?;
+        template::refresh_work(state, &cached.key).await?;
+        if let Some(work) = state::work(&state.caches.works, &cached.key) {
+            template::release_work(state, &cached.key, &work).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Drops the finalizers that another control plane put on a policy: claims do not need them.
 async fn release_policy(state: &State, namespace: &str, name: &str) -> Result<(), PassError> {
     let (cache, resource) = if namespace.is_empty() {
-        (&state.caches.cluster_propagation_policies, Resource::cluster_propagation_policies())
+        (
+            &state.caches.cluster_propagation_policies,
+            Resource::cluster_propagation_policies(),
+        )
     } else {
-        (&state.caches.propagation_policies, Resource::propagation_policies())
+        (
+            &state.caches.propagation_policies,
+            Resource::propagation_policies(),
+        )
     };
     let key = Key::new(namespace, name);
-    let Some(mut policy) = cache.get(&key).and_then(|cached| state::parse::<PropagationPolicy>(&cached)) else {
+    let Some(mut policy) = cache
+        .get(&key)
+        .and_then(|cached| state::parse::<PropagationPolicy>(&cached))
+    else {
         return Ok(());
     };
     let ours = [keys::PP_FINALIZER, keys::CPP_FINALIZER];

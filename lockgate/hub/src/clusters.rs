@@ -14,8 +14,10 @@
 pub mod join;
 mod leave;
 mod probe;
+mod renew;
 pub mod rights;
 mod space;
+mod status;
 mod supervise;
 mod task;
 mod token;

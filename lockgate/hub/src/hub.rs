@@ -3,12 +3,13 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use lockgate_api::{Cluster, Condition};
 use lockgate_engine::Gates;
 use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
 use crate::cache::Change;
-use crate::chores;
+use crate::chores::{self, Chore};
 use crate::clock::Clock;
 use crate::clusters::{ClusterChange, Clusters, ClustersOptions};
 use crate::connect::{Connector, SecretConnector};
@@ -17,8 +18,8 @@ use crate::events::{EventOptions, Events};
 use crate::intake;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
-use crate::members::Members;
-use crate::metrics::Metrics;
+use crate::members::{Lane, Members};
+use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
 use crate::queue::Queue;
 use crate::resource::Resource;
@@ -65,7 +66,9 @@ impl HubOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// One of our kinds is not served.
-    #[error("the hub does not serve {0}: install the definitions (lockgate crds | kubectl apply --server-side -f -)")]
+    #[error(
+        "the hub does not serve {0}: install the definitions (lockgate crds | kubectl apply --server-side -f -)"
+    )]
     NotInstalled(String),
     /// The hub does not answer.
     #[error("the hub cannot be read: {0}")]
@@ -98,14 +101,24 @@ impl Hub {
         let wiring = Wiring::default();
         let mut followed = Vec::new();
         let caches = Caches {
-            propagation_policies: wiring.follow(&mut followed, &link, Resource::propagation_policies(), intake::policy),
+            propagation_policies: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::propagation_policies(),
+                intake::policy,
+            ),
             cluster_propagation_policies: wiring.follow(
                 &mut followed,
                 &link,
                 Resource::cluster_propagation_policies(),
                 intake::policy,
             ),
-            resource_bindings: wiring.follow(&mut followed, &link, Resource::resource_bindings(), intake::binding),
+            resource_bindings: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::resource_bindings(),
+                intake::binding,
+            ),
             cluster_resource_bindings: wiring.follow(
                 &mut followed,
                 &link,
@@ -114,15 +127,13 @@ impl Hub {
             ),
             works: wiring.follow(&mut followed, &link, Resource::works(), intake::work),
         };
-        for resource in [Resource::override_policies(), Resource::cluster_override_policies()] {
+        for resource in [
+            Resource::override_policies(),
+            Resource::cluster_override_policies(),
+        ] {
             wiring.follow(&mut followed, &link, resource, intake::override_policy);
         }
-        let definitions = wiring.follow(
-            &mut followed,
-            &link,
-            Resource::crds(),
-            intake::definition,
-        );
+        let definitions = wiring.follow(&mut followed, &link, Resource::crds(), intake::definition);
         let events = Events::start(
             &link,
             &options.clock,
@@ -198,11 +209,9 @@ impl Hub {
         }
         refresh_clusters(state, &self.clusters);
         kinds::sync(state).await.map_err(HubError::Hub)?;
-        for (_, kind) in state.kinds.all() {
-            tokio::time::timeout(START_PATIENCE, kind.cache.wait_synced())
-                .await
-                .map_err(|_| HubError::TooSlow(kind.resource.plural.clone()))?;
-        }
+        tokio::time::timeout(START_PATIENCE, state.kinds.wait_known())
+            .await
+            .map_err(|_| HubError::TooSlow("templates".into()))?;
         Ok(())
     }
 
@@ -259,14 +268,16 @@ impl Hub {
     /// Up to which resource version the objects of a resource of the hub were seen; `None` if it is not followed.
     pub fn seen(&self, resource: &Resource) -> Option<u64> {
         let caches = self.followed.iter().map(|following| &following.cache);
-        let own = caches.chain([self.clusters.cache()]).find(|cache| cache.resource() == resource);
+        let own = caches
+            .chain([self.clusters.cache()])
+            .find(|cache| cache.resource() == resource);
         if let Some(cache) = own {
             return Some(cache.seen_version());
         }
         let kinds = self.state.kinds.all();
-        let (_, kind) = kinds
-            .iter()
-            .find(|((api_version, kind), _)| *api_version == resource.api_version() && *kind == resource.kind)?;
+        let (_, kind) = kinds.iter().find(|((api_version, kind), _)| {
+            *api_version == resource.api_version() && *kind == resource.kind
+        })?;
         Some(kind.cache.seen_version())
     }
 
@@ -285,13 +296,19 @@ impl Hub {
             state.chores.depth(),
             state.members.depth(),
             if self.clusters.idle() { "idle" } else { "busy" },
-            if state.kinds.is_settled() { "settled" } else { "unsettled" },
+            if state.kinds.is_settled() {
+                "settled"
+            } else {
+                "unsettled"
+            },
         )
     }
 
     /// The figures, as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        self.state.metrics.queue_depth("template", self.state.templates.depth());
+        self.state
+            .metrics
+            .queue_depth("template", self.state.templates.depth());
         self.state.metrics.queue_depth("work", self.state.members.depth());
         self.state.metrics.encode()
     }
@@ -307,19 +324,33 @@ impl Hub {
         async move { guard.lost().await }
     }
 
-    /// Stops it. What is under way is given up; another start goes on from what was written.
-    pub async fn stop(mut self) {
+    /// Ends all queues and lanes.
+    fn close(&self) -> Vec<Arc<Lane>> {
         self.state.templates.close();
         self.state.namespaces.close();
         self.state.chores.close();
-        self.state.members.close_all();
+        self.state.members.close_all()
+    }
+
+    /// Stops it. What is under way is given up; another start goes on from what was written.
+    pub async fn stop(mut self) {
+        let lanes = self.close();
         self.tasks.shutdown().await;
+        for lane in lanes {
+            lane.ended().await;
+        }
         self.followed.clear();
         if let Some(election) = self.election.take()
             && let Err(error) = election.release().await
         {
             tracing::warn!(%error, "the lease was not given back, and runs out by itself");
         }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -331,10 +362,7 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
 ) {
     match result {
         Ok(()) => queue.done(key),
-        Err(PassError::Again) => {
-            queue.add(key.clone(), aspects);
-            queue.done(key);
-        }
+        Err(PassError::Again) => queue.again(key, aspects),
         Err(error) => {
             tracing::debug!(?key, %error, "comes again");
             queue.retry(key, aspects);
@@ -344,7 +372,11 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
 
 /// Fails with a clear word if our kinds are not there.
 async fn check_installed(link: &Link) -> Result<(), HubError> {
-    for resource in [Resource::works(), Resource::propagation_policies(), Resource::clusters()] {
+    for resource in [
+        Resource::works(),
+        Resource::propagation_policies(),
+        Resource::clusters(),
+    ] {
         match link.get(&format!("{}?limit=1", resource.collection(""))).await {
             Ok(_) => {}
             Err(LinkError::NotServed | LinkError::NotFound) => {
@@ -423,20 +455,62 @@ fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
 
 fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChange) {
     refresh_clusters(state, clusters);
+    count_cluster(state, change);
     match change {
         ClusterChange::Link(name) => {
             state.members.connect(name, clusters.link(name));
             intake::wake_lane(state, name);
         }
-        ClusterChange::Joined(_) | ClusterChange::Fingerprint(_) | ClusterChange::Gone(_) => {
+        ClusterChange::Fingerprint(name) => {
+            if let Some(lane) = state.members.lane(name)
+                && state.cluster(name).is_some_and(|cluster| is_ready(&cluster))
+            {
+                // What was given up for a while is tried at once: the member answers again.
+                lane.resume();
+                intake::wake_lane(state, name);
+            }
+            intake::wake_bound(state, |_| true);
+            intake::wake_namespaces(state);
+        }
+        ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
             intake::wake_bound(state, |_| true);
             intake::wake_namespaces(state);
         }
         ClusterChange::Kinds(name) | ClusterChange::Leaving(name) => {
+            if clusters.leaving(name).is_some_and(|leaving| leaving.abandon) {
+                state.chores.add(Chore::Abandon(name.clone()), 1);
+            }
             intake::wake_bound(state, |_| true);
             intake::wake_lane(state, name);
         }
     }
+}
+
+/// Keeps the figures of a cluster.
+fn count_cluster(state: &State, change: &ClusterChange) {
+    let (ClusterChange::Joined(name)
+    | ClusterChange::Link(name)
+    | ClusterChange::Kinds(name)
+    | ClusterChange::Fingerprint(name)
+    | ClusterChange::Leaving(name)
+    | ClusterChange::Gone(name)) = change;
+    let Some(cluster) = state.cluster(name) else {
+        state.metrics.forget_cluster(name);
+        return;
+    };
+    let summary = cluster.status.rest.get("nodeSummary");
+    let nodes = |which: &str| summary.and_then(|summary| summary[which].as_i64()).unwrap_or(0);
+    let figures = ClusterFigures {
+        ready: is_ready(&cluster),
+        nodes: nodes("totalNum"),
+        ready_nodes: nodes("readyNum"),
+        ..ClusterFigures::default()
+    };
+    state.metrics.cluster(name, &figures);
+}
+
+fn is_ready(cluster: &Cluster) -> bool {
+    Condition::find(&cluster.status.conditions, "Ready").is_some_and(Condition::is_true)
 }
 
 /// Connects what is followed with the state, which is made from it.

@@ -35,7 +35,10 @@ pub enum InstallError {
 pub async fn install(link: &Link) -> Result<(), InstallError> {
     for definition in definitions::definitions() {
         let kind = definition["kind"].as_str().unwrap_or_default().to_owned();
-        let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let name = definition["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let Some(resource) = resource(&definition, &kind) else {
             continue;
         };
@@ -117,10 +120,14 @@ async fn established(link: &Link, name: &str) {
             Ok(body) => serde_json::from_slice(&body).ok(),
             Err(_) => None,
         };
-        let conditions = found.as_ref().and_then(|found| found["status"]["conditions"].as_array());
+        let conditions = found
+            .as_ref()
+            .and_then(|found| found["status"]["conditions"].as_array());
         let is_true = |kind: &str| {
             conditions.is_some_and(|conditions| {
-                conditions.iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
+                conditions
+                    .iter()
+                    .any(|condition| condition["type"] == kind && condition["status"] == "True")
             })
         };
         if is_true("Established") && is_served(link, found.as_ref()).await {
@@ -138,5 +145,7 @@ async fn is_served(link: &Link, definition: Option<&Value>) -> bool {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
     let version = text(&spec["versions"][0]["name"]);
-    link.get(&format!("/apis/{group}/{version}/{plural}?limit=1")).await.is_ok()
+    link.get(&format!("/apis/{group}/{version}/{plural}?limit=1"))
+        .await
+        .is_ok()
 }

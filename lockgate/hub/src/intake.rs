@@ -1,14 +1,15 @@
 //! What wakes what: a change of any object becomes the keys of the passes that must look again. Changes that we wrote
 //! ourselves only enter the indexes: the pass that wrote them knows.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, Work, names};
+use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, names};
 use lockgate_engine::TemplateId;
 use serde::Deserialize;
 
 use crate::cache::{Cached, Change};
 use crate::chores::Chore;
+use crate::head::head;
 use crate::state::{self, REPORT, State, WALK};
 use crate::template::REPORT_AFTER;
 
@@ -37,7 +38,12 @@ pub(crate) fn template(state: &State, change: &Change) {
     if change.own {
         return;
     }
-    let Some(id) = change.new.as_ref().or(change.old.as_ref()).and_then(|cached| id_of(cached)) else {
+    let Some(id) = change
+        .new
+        .as_ref()
+        .or(change.old.as_ref())
+        .and_then(|cached| id_of(cached))
+    else {
         return;
     };
     if id.kind == "Namespace" && id.api_version == "v1" {
@@ -62,9 +68,10 @@ pub(crate) fn policy(state: &State, change: &Change) {
         return;
     }
     // A status or a label of a policy moves nothing.
-    let unchanged = old.as_ref().zip(new.as_ref()).is_some_and(|(old, new)| {
-        old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting()
-    });
+    let unchanged = old
+        .as_ref()
+        .zip(new.as_ref())
+        .is_some_and(|(old, new)| old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting());
     if unchanged {
         return;
     }
@@ -88,7 +95,10 @@ pub(crate) fn policy(state: &State, change: &Change) {
 /// An override changed: what it is about is rendered again where its inputs moved.
 pub(crate) fn override_policy(state: &State, change: &Change) {
     let parse = |cached: &Option<Arc<Cached>>| -> Option<Arc<OverridePolicy>> {
-        cached.as_ref().and_then(|cached| state::parse(cached)).map(Arc::new)
+        cached
+            .as_ref()
+            .and_then(|cached| state::parse(cached))
+            .map(Arc::new)
     };
     let (old, new) = (parse(&change.old), parse(&change.new));
     if let Some(key) = change.key() {
@@ -135,7 +145,10 @@ fn wake_selected(state: &State, selector: &ResourceSelector, policy_namespace: &
 
 /// Wakes the templates that have bindings.
 pub(crate) fn wake_bound(state: &State, wanted: impl Fn(&TemplateId) -> bool) {
-    for cache in [&state.caches.resource_bindings, &state.caches.cluster_resource_bindings] {
+    for cache in [
+        &state.caches.resource_bindings,
+        &state.caches.cluster_resource_bindings,
+    ] {
         cache.for_each(|cached| {
             if let Some(id) = bound(cached).filter(&wanted) {
                 state.templates.add_bulk(id, WALK);
@@ -147,7 +160,8 @@ pub(crate) fn wake_bound(state: &State, wanted: impl Fn(&TemplateId) -> bool) {
 /// Wakes every namespace.
 pub(crate) fn wake_namespaces(state: &State) {
     if let Some(kind) = state.kinds.served("v1", "Namespace") {
-        kind.cache.for_each(|cached| state.namespaces.add_bulk(cached.key.name.to_string(), 1));
+        kind.cache
+            .for_each(|cached| state.namespaces.add_bulk(cached.key.name.to_string(), 1));
     }
 }
 
@@ -163,7 +177,10 @@ struct BindingHeadSpec {
 
 /// The template of a binding.
 pub(crate) fn bound(cached: &Cached) -> Option<TemplateId> {
-    let resource = serde_json::from_slice::<BindingHead>(&cached.body).ok()?.spec.resource;
+    let resource = serde_json::from_slice::<BindingHead>(&cached.body)
+        .ok()?
+        .spec
+        .resource;
     Some(TemplateId {
         api_version: resource.api_version,
         kind: resource.kind,
@@ -174,7 +191,12 @@ pub(crate) fn bound(cached: &Cached) -> Option<TemplateId> {
 
 /// A binding changed.
 pub(crate) fn binding(state: &State, change: &Change) {
-    let Some(id) = change.new.as_ref().or(change.old.as_ref()).and_then(|cached| bound(cached)) else {
+    let Some(id) = change
+        .new
+        .as_ref()
+        .or(change.old.as_ref())
+        .and_then(|cached| bound(cached))
+    else {
         return;
     };
     let kind = (id.api_version.clone(), id.kind.clone());
@@ -192,7 +214,10 @@ pub(crate) fn work(state: &State, change: &Change) {
     {
         let mut works = state.works_by_name.lock();
         if change.new.is_some() {
-            works.entry(key.name.to_string()).or_default().insert(key.namespace.to_string());
+            works
+                .entry(key.name.to_string())
+                .or_default()
+                .insert(key.namespace.to_string());
         } else if let Some(namespaces) = works.get_mut(&*key.name) {
             namespaces.remove(&*key.namespace);
             if namespaces.is_empty() {
@@ -200,28 +225,32 @@ pub(crate) fn work(state: &State, change: &Change) {
             }
         }
     }
+    if change.new.is_none()
+        && let Some(cluster) = names::cluster_of(&key.namespace)
+        && let Some(clusters) = state.cluster_reconciler.get().and_then(Weak::upgrade)
+        && clusters.leaving(cluster).is_some()
+    {
+        clusters.poke(cluster);
+    }
     if change.own {
         return;
     }
-    let told = |cached: &Option<Arc<Cached>>| -> Option<Work> { cached.as_ref().and_then(|c| state::parse(c)) };
+    let told = |cached: &Option<Arc<Cached>>| cached.as_ref().and_then(|cached| head(cached));
     let (old, new) = (told(&change.old), told(&change.new));
     let spec_moved = match (&old, &new) {
         (Some(old), Some(new)) => {
-            old.metadata.generation != new.metadata.generation
-                || old.metadata.deleting() != new.metadata.deleting()
-                || old.metadata.labels != new.metadata.labels
-                || old.metadata.annotations != new.metadata.annotations
+            let (old, new) = (&old.work.metadata, &new.work.metadata);
+            old.generation != new.generation
+                || old.deleting() != new.deleting()
+                || old.labels != new.labels
+                || old.annotations != new.annotations
         }
         _ => true,
     };
     if spec_moved {
         state.members.wake(key);
     }
-    let Some(id) = new
-        .as_ref()
-        .or(old.as_ref())
-        .and_then(|work| work.spec.workload.manifests.first().map(TemplateId::of))
-    else {
+    let Some(id) = new.or(old).and_then(|head| head.id) else {
         return;
     };
     if id.kind == "Namespace" && id.api_version == "v1" && spec_moved {

@@ -2,9 +2,11 @@
 //! wanted and served; a new definition is noticed at once.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use lockgate_engine::TemplateId;
 use lockgate_engine::claim::skip_kind;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
@@ -15,7 +17,7 @@ use crate::discovery::{Discovery, discover};
 use crate::intake;
 use crate::link::LinkError;
 use crate::resource::Resource;
-use crate::state::{self, State};
+use crate::state::{self, State, WALK};
 use crate::watch::{Following, follow};
 
 /// apiVersion and kind.
@@ -37,6 +39,10 @@ pub(crate) struct Kinds {
 pub(crate) struct Kind {
     pub(crate) resource: Resource,
     pub(crate) cache: Arc<Cache>,
+    /// Whether all its objects are known.
+    known: AtomicBool,
+    /// Whether all of them were put on the queue since.
+    introduced: AtomicBool,
     _following: Following,
 }
 
@@ -55,7 +61,7 @@ impl Kinds {
     pub(crate) fn served(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
         let followed = self.followed.read();
         let kind = followed.get(&(api_version.to_owned(), kind.to_owned()))?;
-        kind.cache.synced().then(|| kind.clone())
+        kind.known.load(Ordering::Acquire).then(|| kind.clone())
     }
 
     /// Whether the kind's definition is being deleted, so that its objects go without anybody having asked for it.
@@ -67,9 +73,22 @@ impl Kinds {
     /// Every kind that is followed.
     pub(crate) fn all(&self) -> Vec<(KindId, Arc<Kind>)> {
         let followed = self.followed.read();
-        let mut all: Vec<_> = followed.iter().map(|(id, kind)| (id.clone(), kind.clone())).collect();
+        let mut all: Vec<_> = followed
+            .iter()
+            .map(|(id, kind)| (id.clone(), kind.clone()))
+            .collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
+    }
+
+    /// Returns when everything that is followed is known.
+    pub(crate) async fn wait_known(&self) {
+        for (_, kind) in self.all() {
+            kind.cache.wait_synced().await;
+            while !kind.introduced.load(Ordering::Acquire) {
+                tokio::task::yield_now().await;
+            }
+        }
     }
 
     /// What is wanted or served may have changed.
@@ -80,7 +99,12 @@ impl Kinds {
 
     /// Whether everything that is wanted and served is followed, and all of it is known.
     pub(crate) fn is_settled(&self) -> bool {
-        *self.settled.borrow() && self.followed.read().values().all(|kind| kind.cache.synced())
+        *self.settled.borrow()
+            && self
+                .followed
+                .read()
+                .values()
+                .all(|kind| kind.introduced.load(Ordering::Acquire))
     }
 
     fn definition(&self, api_version: &str, kind: &str) -> Option<Value> {
@@ -102,7 +126,10 @@ impl Kinds {
         }
         let discovery = self.discovery.lock().clone()?;
         let resource = discovery.get(api_version, kind)?;
-        ["list", "watch"].iter().all(|verb| resource.can(verb)).then(|| resource.clone())
+        ["list", "watch"]
+            .iter()
+            .all(|verb| resource.can(verb))
+            .then(|| resource.clone())
     }
 }
 
@@ -163,7 +190,10 @@ pub(crate) async fn sync(state: &Arc<State>) -> Result<bool, LinkError> {
     let wanted = wanted(state);
     let new: Vec<KindId> = {
         let followed = state.kinds.followed.read();
-        wanted.into_iter().filter(|id| !followed.contains_key(id)).collect()
+        wanted
+            .into_iter()
+            .filter(|id| !followed.contains_key(id))
+            .collect()
     };
     let mut missing = false;
     for id in new {
@@ -181,14 +211,38 @@ pub(crate) async fn sync(state: &Arc<State>) -> Result<bool, LinkError> {
                 intake::template(&state, change);
             }
         });
-        let kind = Kind {
+        let kind = Arc::new(Kind {
             resource,
             cache: following.cache.clone(),
+            known: AtomicBool::new(false),
+            introduced: AtomicBool::new(false),
             _following: following,
-        };
-        state.kinds.followed.write().insert(id, Arc::new(kind));
+        });
+        state.kinds.followed.write().insert(id.clone(), kind.clone());
+        tokio::spawn(introduce(Arc::downgrade(state), id, kind));
     }
     Ok(missing)
+}
+
+/// Puts all objects of a kind on the queue as soon as all are known. Nothing is decided about any of them before.
+async fn introduce(state: Weak<State>, (api_version, kind_name): KindId, kind: Arc<Kind>) {
+    kind.cache.wait_synced().await;
+    let Some(state) = state.upgrade() else { return };
+    // From here on their passes look; so the flag comes first, and a pass that came too early is made good below.
+    kind.known.store(true, Ordering::Release);
+    for cached in kind.cache.list() {
+        let id = TemplateId {
+            api_version: api_version.clone(),
+            kind: kind_name.clone(),
+            namespace: cached.key.namespace.to_string(),
+            name: cached.key.name.to_string(),
+        };
+        if api_version == "v1" && kind_name == "Namespace" {
+            state.namespaces.add_bulk(id.name.clone(), 1);
+        }
+        state.templates.add_bulk(id, WALK);
+    }
+    kind.introduced.store(true, Ordering::Release);
 }
 
 fn wanted(state: &State) -> BTreeSet<KindId> {

@@ -67,10 +67,12 @@ impl Members {
     }
 
     /// Ends all lanes.
-    pub(crate) fn close_all(&self) {
-        for lane in std::mem::take(&mut *self.lanes.write()).into_values() {
+    pub(crate) fn close_all(&self) -> Vec<Arc<Lane>> {
+        let lanes: Vec<_> = std::mem::take(&mut *self.lanes.write()).into_values().collect();
+        for lane in &lanes {
             lane.close();
         }
+        lanes
     }
 
     /// Gives a member the way to it, or takes it.
@@ -121,5 +123,4 @@ impl Members {
     pub(crate) fn depth(&self) -> usize {
         self.lanes.read().values().map(|lane| lane.queue.depth()).sum()
     }
-
 }

@@ -30,7 +30,11 @@ pub(crate) async fn pass(state: &State, name: &str) -> Result<(), PassError> {
     }
     let overrides = state.overrides.read().list();
     let mut failed = Ok(());
-    for cluster in state.clusters().iter().filter(|cluster| !cluster.metadata.deleting()) {
+    for cluster in state
+        .clusters()
+        .iter()
+        .filter(|cluster| !cluster.metadata.deleting())
+    {
         let work = match work(state, &namespace, name, cluster, &overrides) {
             Ok(Some(work)) => work,
             Ok(None) => continue,
@@ -97,7 +101,9 @@ fn work(
     metadata.namespace = execution;
     metadata.labels.extend(rendered.labels);
     metadata.annotations.extend(rendered.annotations);
-    metadata.annotations.insert(keys::RENDERED_FROM.to_owned(), digest);
+    metadata
+        .annotations
+        .insert(keys::RENDERED_FROM.to_owned(), digest);
     if !metadata.finalizers.iter().any(|f| f == keys::WORK_FINALIZER) {
         metadata.finalizers.push(keys::WORK_FINALIZER.to_owned());
     }
@@ -121,7 +127,10 @@ async fn gone(state: &State, name: &str) -> Result<(), PassError> {
             state::parse::<Work>(cached).is_some_and(|work| {
                 !work.metadata.deleting()
                     && work.metadata.label(keys::CRB_ID).is_none()
-                    && work.metadata.controller().is_some_and(|o| o.kind == "Namespace" && o.name == name)
+                    && work
+                        .metadata
+                        .controller()
+                        .is_some_and(|o| o.kind == "Namespace" && o.name == name)
             })
         })
         .collect();

@@ -22,6 +22,8 @@ pub(crate) type Aspects = u8;
 
 /// How many failures in a row are retried in real time; further ones wait on the injected clock.
 const QUICK_RETRIES: u32 = 6;
+/// How often in a row a key may come again at once.
+const AT_ONCE: u32 = 3;
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
@@ -162,10 +164,22 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
 
     /// Says that handling a key failed: it comes again, later the more often it fails.
     pub(crate) fn retry(&self, key: &K, aspects: Aspects) {
-        self.finish(key, |failures| Some((aspects, failures)));
+        self.finish(key, |failures| Some((aspects, failures, backoff(failures))));
     }
 
-    fn finish(&self, key: &K, outcome: impl Fn(u32) -> Option<(Aspects, u32)>) {
+    /// Says that a key must be handled again with what is known by now: at once, unless that did not help before.
+    pub(crate) fn again(&self, key: &K, aspects: Aspects) {
+        self.finish(key, |failures| {
+            let wait = if failures < AT_ONCE {
+                Duration::ZERO
+            } else {
+                backoff(failures)
+            };
+            Some((aspects, failures, wait))
+        });
+    }
+
+    fn finish(&self, key: &K, outcome: impl Fn(u32) -> Option<(Aspects, u32, Duration)>) {
         let mut state = self.state.lock();
         state.in_hand -= 1;
         let Some(entry) = state.entries.get_mut(key) else {
@@ -173,14 +187,13 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         };
         entry.in_hand = false;
         let again = outcome(entry.failures);
-        entry.failures = again.map_or(0, |(_, failures)| failures.saturating_add(1));
+        entry.failures = again.map_or(0, |(_, failures, _)| failures.saturating_add(1));
         if entry.queued {
             // It was added while it was in hand.
             entry.queued = false;
-            let aspects = std::mem::take(&mut entry.aspects) | again.map_or(0, |(aspects, _)| aspects);
+            let aspects = std::mem::take(&mut entry.aspects) | again.map_or(0, |(aspects, ..)| aspects);
             state.put(key.clone(), aspects, false);
-        } else if let Some((aspects, failures)) = again {
-            let wait = backoff(failures);
+        } else if let Some((aspects, failures, wait)) = again {
             let number = state.delay(key.clone(), aspects);
             if failures < QUICK_RETRIES {
                 state.coming += 1;

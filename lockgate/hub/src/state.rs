@@ -99,14 +99,19 @@ impl State {
     /// A cluster by name.
     pub(crate) fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
         let clusters = self.clusters();
-        let at = clusters.binary_search_by(|c| c.metadata.name.as_str().cmp(name)).ok()?;
+        let at = clusters
+            .binary_search_by(|c| c.metadata.name.as_str().cmp(name))
+            .ok()?;
         clusters.get(at).cloned()
     }
 
     /// Where the bindings of a template of this scope are kept.
     pub(crate) fn bindings(&self, namespace: &str) -> (&Arc<Cache>, Resource) {
         if namespace.is_empty() {
-            (&self.caches.cluster_resource_bindings, Resource::cluster_resource_bindings())
+            (
+                &self.caches.cluster_resource_bindings,
+                Resource::cluster_resource_bindings(),
+            )
         } else {
             (&self.caches.resource_bindings, Resource::resource_bindings())
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lockgate_api::meta::OwnerReference;
-use lockgate_api::{Binding, PropagationPolicy, Work, keys, names};
+use lockgate_api::{Binding, PropagationPolicy, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision, Record};
 use lockgate_engine::object;
@@ -23,13 +23,14 @@ use serde_json::Value;
 
 use crate::cache::Key;
 use crate::events::EventTarget;
+use crate::head::Head;
 use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::state::{self, REPORT, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use report::report;
 pub(crate) use works::{derived_id, missing, targets};
-pub(crate) use writes::{delete_work, encode, release_work, write_work, write_work_status};
+pub(crate) use writes::{delete_work, encode, refresh_work, release_work, write_work, write_work_status};
 
 /// How long a status waits for more to tell.
 pub(crate) const REPORT_AFTER: std::time::Duration = std::time::Duration::from_millis(50);
@@ -103,7 +104,9 @@ pub(crate) async fn walk(state: &State, id: &TemplateId) -> Result<(), PassError
             "binding {} belongs to {} {}; rename one of the two objects",
             binding.metadata.name, resource.api_version, resource.kind
         );
-        state.events.warn(&EventTarget::of_value(&template), "ApplyPolicyFailed", &message);
+        state
+            .events
+            .warn(&EventTarget::of_value(&template), "ApplyPolicyFailed", &message);
         return Ok(());
     }
     let mut walk = Walk {
@@ -125,7 +128,12 @@ pub(crate) fn binding_key(id: &TemplateId) -> Key {
 /// Whether a binding is of this template, or of one that had its name before.
 pub(crate) fn is_for(binding: &Binding, id: &TemplateId) -> bool {
     let resource = &binding.spec.resource;
-    let group = |api_version: &str| api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
+    let group = |api_version: &str| {
+        api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
+            .to_owned()
+    };
     resource.kind == id.kind && resource.name == id.name && group(&resource.api_version) == id.group()
 }
 
@@ -199,7 +207,9 @@ impl Walk<'_> {
             if frozen != *binding {
                 self.write_binding(frozen).await?;
             }
-            self.state.templates.add_soon(self.id.clone(), REPORT, REPORT_AFTER);
+            self.state
+                .templates
+                .add_soon(self.id.clone(), REPORT, REPORT_AFTER);
         }
         Ok(())
     }
@@ -230,7 +240,8 @@ impl Walk<'_> {
         self.identify(&mut binding);
         match decision.act {
             Act::Activate(_) => {
-                binding.spec = claim::activated_spec(policy, &self.template, before.as_ref().map(|b| &b.spec));
+                binding.spec =
+                    claim::activated_spec(policy, &self.template, before.as_ref().map(|b| &b.spec));
                 self.record(&mut binding, policy);
             }
             Act::Keep { refresh } => {
@@ -250,12 +261,26 @@ impl Walk<'_> {
             }
             Act::Freeze { .. } | Act::Wait => return Ok(()),
         }
-        let verdict = self.place(&mut binding);
+        let told = self
+            .state
+            .verdicts
+            .lock()
+            .get(self.id)
+            .cloned()
+            .unwrap_or_default();
+        let mut verdict = self.place(&mut binding, &told);
+        verdict.unrendered = told.unrendered;
         self.state.verdicts.lock().insert(self.id.clone(), verdict);
         if before.as_ref() == Some(&binding) {
             return Ok(());
         }
+        let moved = before
+            .as_ref()
+            .is_none_or(|before| before.spec.clusters != binding.spec.clusters);
         self.write_binding(binding).await?;
+        if let Some(binding) = self.binding.as_ref().filter(|_| moved) {
+            self.tell_placed(binding);
+        }
         if matches!(decision.act, Act::Activate(_)) {
             let message = format!("Apply policy({}) succeed", named(policy));
             let target = EventTarget::of_value(&self.template);
@@ -309,11 +334,13 @@ pub(crate) fn scope_keys(id: &TemplateId) -> (&'static str, &'static str) {
 }
 
 /// Whether a Work was made from this template, whatever became of its binding.
-fn is_bound_copy(work: &Work, id: &TemplateId) -> bool {
-    let copy = work.spec.workload.manifests.first().map(TemplateId::of);
-    work.metadata.label(scope_keys(id).0).is_some()
-        && copy.is_some_and(|copy| {
-            copy.kind == id.kind && copy.group() == id.group() && copy.namespace == id.namespace && copy.name == id.name
+fn is_bound_copy(head: &Head, id: &TemplateId) -> bool {
+    head.work.metadata.label(scope_keys(id).0).is_some()
+        && head.id.as_ref().is_some_and(|copy| {
+            copy.kind == id.kind
+                && copy.group() == id.group()
+                && copy.namespace == id.namespace
+                && copy.name == id.name
         })
 }
 

@@ -12,8 +12,10 @@ use super::{bindings, clusters};
 use crate::keys;
 
 const NAME: &str = "lockgate-controller";
+/// The controllers as a server knows them.
+pub(super) const USER: &str = "system:serviceaccount:karmada-system:lockgate-controller";
 const READ: [&str; 3] = ["get", "list", "watch"];
-const RBAC: &str = "rbac.authorization.k8s.io";
+pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The namespaces of the control plane.
 pub(super) fn namespaces() -> [Value; 2] {
@@ -79,9 +81,11 @@ fn binding(kind: &str, namespace: Option<&str>) -> Value {
 fn controller_rules() -> Vec<Value> {
     vec![
         // Every kind may be a template: it is read, claimed by labels and annotations, and its status is written. The
-        // star covers subresources: status, and finalizers, which owner references with blockOwnerDeletion need. A role
-        // can still be given no more than the controllers have: `escalate` and `bind` are not among the verbs.
+        // star covers subresources: status, and finalizers, which owner references with blockOwnerDeletion need.
         rule("*", &["*"], &["get", "list", "watch", "update", "patch"]),
+        // Roles are templates too, and a server takes every write of one for a grant, even if only a label changes. That
+        // nothing else changes is up to the admission policy `lockgate-grants`.
+        rule(RBAC, &["roles", "clusterroles"], &["escalate", "bind"]),
         // Bindings and Works are the controllers' own.
         rule(
             bindings::GROUP,

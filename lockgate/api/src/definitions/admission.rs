@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::clusters;
 use super::policies::{GROUP, VERSION};
 use super::schema::{LABEL_VALUE_LENGTH, QUALIFIED_NAME, QUALIFIED_NAME_LENGTH};
+use super::{access, clusters};
 use crate::keys;
 
 /// What a policy is made from.
@@ -16,6 +16,8 @@ struct Policy {
     rules: Vec<Value>,
     /// Objects without such a label are not looked at.
     label: Option<Value>,
+    /// Requests of others are not looked at.
+    user: Option<&'static str>,
     variables: Vec<(&'static str, String)>,
     validations: Vec<Value>,
 }
@@ -29,6 +31,7 @@ pub(super) fn policies() -> Vec<Value> {
         resource_models(),
         dependencies(),
         deletion_protected(),
+        grants(),
     ]
     .into_iter()
     .flat_map(Policy::build)
@@ -46,6 +49,12 @@ impl Policy {
             "matchConstraints": constraints,
             "validations": self.validations,
         });
+        if let Some(user) = self.user {
+            spec["matchConditions"] = json!([{
+                "name": "user",
+                "expression": format!("request.userInfo.username == '{user}'"),
+            }]);
+        }
         if !self.variables.is_empty() {
             spec["variables"] = self
                 .variables
@@ -94,6 +103,7 @@ fn selector_namespace() -> Policy {
             &["propagationpolicies", "overridepolicies"],
         )],
         label: None,
+        user: None,
         variables: Vec::new(),
         validations: vec![validation(
             "!has(object.spec.resourceSelectors) || object.spec.resourceSelectors.all(s, \
@@ -115,6 +125,7 @@ fn permanent_id() -> Policy {
             &["propagationpolicies", "clusterpropagationpolicies"],
         )],
         label: None,
+        user: None,
         variables: vec![(
             "key",
             format!("request.resource.resource == 'propagationpolicies' ? '{policy}' : '{cluster_policy}'"),
@@ -134,23 +145,29 @@ fn permanent_id() -> Policy {
 
 /// Values of any type, which the rules of a definition do not see, and keys of maps, which would cost them too much.
 fn override_values() -> Policy {
-    // All overriders, with those of the older form.
-    let overriders = "(has(object.spec.overrideRules) ? object.spec.overrideRules.map(r, r.overriders) : []) + \
-                      (has(object.spec.overriders) ? [object.spec.overriders] : [])";
+    // True of the overriders of every rule, and of those of the older form.
+    let all = |check: &dyn Fn(&str) -> String| {
+        format!(
+            "(!has(object.spec.overrideRules) || object.spec.overrideRules.all(r, {})) && \
+             (!has(object.spec.overriders) || {})",
+            check("r.overriders"),
+            check("object.spec.overriders")
+        )
+    };
     // True of every operation of every fieldOverrider.
     let patches = |check: &str| {
-        let side = |format: &str| format!("(!has(f.{format}) || f.{format}.all(p, {check}))");
-        format!(
-            "variables.overriders.all(o, !has(o.fieldOverrider) || o.fieldOverrider.all(f, {} && {}))",
-            side("json"),
-            side("yaml")
-        )
+        all(&|of: &str| {
+            format!(
+                "(!has({of}.fieldOverrider) || {of}.fieldOverrider.all(f, \
+                 (!has(f.json) || f.json.all(p, {check})) && (!has(f.yaml) || f.yaml.all(p, {check}))))"
+            )
+        })
     };
     // True of every key of every map of an overrider.
     let all_keys = |field: &str, check: &str| {
-        format!(
-            "variables.overriders.all(o, !has(o.{field}) || o.{field}.all(l, !has(l.value) || l.value.all(k, {check})))"
-        )
+        all(&|of: &str| {
+            format!("(!has({of}.{field}) || {of}.{field}.all(l, !has(l.value) || l.value.all(k, {check})))")
+        })
     };
     let legal = |key: &str| {
         // The pattern bounds the name; what comes before it is a domain.
@@ -165,7 +182,8 @@ fn override_values() -> Policy {
             &["overridepolicies", "clusteroverridepolicies"],
         )],
         label: None,
-        variables: vec![("overriders", overriders.to_owned())],
+        user: None,
+        variables: Vec::new(),
         validations: vec![
             validation(
                 patches("p.operator == 'remove' || has(p.value)"),
@@ -207,14 +225,15 @@ fn resource_models() -> Policy {
             &["clusters"],
         )],
         label: None,
+        user: None,
         variables: vec![(
             "models",
             "has(object.spec.resourceModels) ? object.spec.resourceModels : []".to_owned(),
         )],
         validations: vec![
             validation(
-                "variables.models.all(m, m.grade < size(variables.models)) && \
-                 variables.models.all(m, variables.models[m.grade].grade == m.grade)",
+                "variables.models.all(m, m.grade < size(variables.models) && variables.models[m.grade].grade == m.grade && \
+                 variables.models.exists_one(n, n.grade == m.grade))",
                 "spec.resourceModels[].grade must count up from 0",
             ),
             validation(
@@ -267,6 +286,7 @@ fn dependencies() -> Policy {
             &["resourcebindings", "clusterresourcebindings"],
         )],
         label: None,
+        user: None,
         variables: Vec::new(),
         validations: vec![validation(
             format!(
@@ -285,6 +305,7 @@ fn deletion_protected() -> Policy {
         name: "lockgate-deletion-protected",
         rules: vec![resources("*", "*", &["DELETE"], &["*"])],
         label: Some(json!({"key": key, "operator": "In", "values": ["Always"]})),
+        user: None,
         variables: Vec::new(),
         validations: vec![json!({
             "expression": format!(
@@ -293,11 +314,40 @@ fn deletion_protected() -> Policy {
             ),
             "messageExpression": format!(
                 "'the label {key}=Always protects it from deletion; remove the label first: kubectl label ' + \
-                 (request.namespace == '' || request.resource.resource == 'namespaces' ? '' : '-n ' + request.namespace + ' ') + \
+                 (has(request.namespace) && request.namespace != '' && request.resource.resource != 'namespaces' ? \
+                 '-n ' + request.namespace + ' ' : '') + \
                  request.resource.resource + (request.resource.group == '' ? '' : '.' + request.resource.group) + \
                  ' ' + oldObject.metadata.name + ' {key}-'"
             ),
             "message": format!("the label {key}=Always protects it from deletion; remove the label first"),
+            "reason": "Forbidden",
+        })],
+    }
+}
+
+/// The controllers put labels on roles, and grant nothing.
+fn grants() -> Policy {
+    let same = ["rules", "aggregationRule", "subjects", "roleRef"]
+        .map(|field| {
+            format!(
+                "has(object.{field}) == has(oldObject.{field}) && (!has(object.{field}) || object.{field} == oldObject.{field})"
+            )
+        })
+        .join(" && ");
+    Policy {
+        name: "lockgate-grants",
+        rules: vec![resources(
+            access::RBAC,
+            "*",
+            &["UPDATE"],
+            &["roles", "clusterroles", "rolebindings", "clusterrolebindings"],
+        )],
+        label: None,
+        user: Some(access::USER),
+        variables: Vec::new(),
+        validations: vec![json!({
+            "expression": same,
+            "message": "the controllers may change the metadata of roles and role bindings, and not what they grant",
             "reason": "Forbidden",
         })],
     }

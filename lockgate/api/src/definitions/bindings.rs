@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::crd::{Crd, column, condition_path};
+use super::failover::failover;
 use super::placement::placement;
 use super::schema::{
     Schema, boolean, int32, int64, list, object, raw_object, string, string_map, strings, time, word,
 };
-use super::shared::{
-    conditions, conflict_resolution, failover, node_requirements, quantities, suspension, tolerations,
-};
+use super::shared::{conditions, conflict_resolution, node_requirements, quantities, tolerations};
+use super::suspension::suspension;
 
 /// Group of bindings and Works.
 pub(super) const GROUP: &str = "work.karmada.io";

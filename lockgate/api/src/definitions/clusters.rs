@@ -33,7 +33,7 @@ const MAX_MODELS: usize = 64;
 /// Resources that a grade speaks of.
 const MAX_RANGES: usize = 16;
 /// Taints of one cluster.
-const MAX_TAINTS: usize = 256;
+const MAX_TAINTS: usize = 64;
 /// The longest URL.
 const URL_LENGTH: usize = 2048;
 

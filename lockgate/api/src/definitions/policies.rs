@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use super::crd::{Crd, column};
+use super::failover::failover;
 use super::placement::placement;
 use super::schema::{Schema, boolean, int32, int64, list, name, object, rule, string, strings, time, word};
-use super::shared::{conditions, conflict_resolution, failover, policy_suspension, resource_selectors};
+use super::shared::{conditions, conflict_resolution, resource_selectors};
+use super::suspension::policy_suspension;
 
 /// Group of the policies.
 pub(super) const GROUP: &str = "policy.karmada.io";
@@ -178,12 +180,12 @@ fn spec(namespaced: bool) -> Schema {
     }
 }
 
-/// A preemption says whose templates it takes.
+/// A preemption says whose templates it takes. (`namespace` is a word of the language and written as `__namespace__`.)
 fn namespaces_of_preemption() -> super::schema::Rule {
     let kinds = json!(NAMESPACED);
     rule(
         format!(
-            "self.preemption != 'Always' || self.resourceSelectors.all(s, (has(s.namespace) && s.namespace != '') || \
+            "self.preemption != 'Always' || self.resourceSelectors.all(s, (has(s.__namespace__) && s.__namespace__ != '') || \
              !(((s.apiVersion.contains('/') ? s.apiVersion.split('/')[0] : '') + '/' + s.kind) in {kinds}))"
         ),
         "resourceSelectors[].namespace must be given for namespaced kinds when preemption is Always",

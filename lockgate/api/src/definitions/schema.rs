@@ -129,9 +129,12 @@ pub(super) fn boolean(description: &str) -> Schema {
     typed("boolean", description)
 }
 
-/// A number of 32 bits.
+/// A number of 32 bits. The format alone refuses nothing.
 pub(super) fn int32(description: &str) -> Schema {
-    typed("integer", description).set("format", "int32")
+    typed("integer", description)
+        .set("format", "int32")
+        .minimum(i32::MIN.into())
+        .set("maximum", i32::MAX)
 }
 
 /// A number of 64 bits.

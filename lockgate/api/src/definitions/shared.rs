@@ -1,8 +1,8 @@
 //! Parts that several kinds share.
 
 use super::schema::{
-    Rule, Schema, any, boolean, int32, int64, label_key, label_value, list, map, name, object, quantity,
-    rule, string, string_map, strings, time, word,
+    Schema, any, int64, label_key, label_value, list, map, name, object, quantity, rule, string, string_map,
+    strings, time, word,
 };
 
 /// The longest apiVersion: a group of up to 253 characters, a slash, a version of up to 63.
@@ -12,27 +12,8 @@ const KIND_LENGTH: usize = 63;
 /// Requirements in one selector.
 const MAX_REQUIREMENTS: usize = 64;
 
-/// Requirements on labels that do not contradict their operator.
-fn requirement_rules() -> [Rule; 2] {
-    [
-        rule(
-            "!(self.operator in ['In', 'NotIn']) || (has(self.values) && size(self.values) > 0)",
-            "values must not be empty for the operators In and NotIn",
-        )
-        .at(".values")
-        .required(),
-        rule(
-            "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",
-            "values must be empty for the operators Exists and DoesNotExist",
-        )
-        .at(".values")
-        .forbidden(),
-    ]
-}
-
 /// A label selector, as everywhere in Kubernetes.
 pub(super) fn label_selector(description: &str) -> Schema {
-    let [needs, refuses] = requirement_rules();
     let requirement = object(
         "One requirement.",
         [
@@ -51,8 +32,13 @@ pub(super) fn label_selector(description: &str) -> Schema {
         ],
     )
     .required(&["key", "operator"])
-    .rule(needs)
-    .rule(refuses);
+    .rule(
+        rule(
+            "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+            "values must be given for the operators In and NotIn, and for no others",
+        )
+        .at(".values"),
+    );
     object(
         description,
         [
@@ -176,145 +162,6 @@ pub(super) fn conditions(description: &str) -> Schema {
 /// Amounts by resource.
 pub(super) fn quantities(description: &str) -> Schema {
     map(description, quantity("An amount."))
-}
-
-/// Clusters by name.
-fn cluster_list(description: &str) -> Schema {
-    object(description, [("clusterNames", strings("Names of clusters."))])
-}
-
-/// What is held back, in the spelling that policies and bindings share.
-pub(super) fn suspension(description: &str) -> Schema {
-    object(
-        description,
-        [
-            (
-                "dispatching",
-                boolean("Whether nothing is sent to any cluster; excludes a list of clusters."),
-            ),
-            (
-                "dispatchingOnClusters",
-                cluster_list("Clusters to which nothing is sent."),
-            ),
-        ],
-    )
-}
-
-/// What is held back, in both spellings.
-pub(super) fn policy_suspension() -> Schema {
-    suspension("What is held back. Members keep what they have.")
-        .with("suspendDispatching", boolean("Another spelling of dispatching."))
-        .with(
-            "suspendDispatchingOnClusters",
-            cluster_list("Another spelling of dispatchingOnClusters."),
-        )
-        .rule(
-            rule(
-                "!(has(self.dispatching) && has(self.suspendDispatching))",
-                "suspendDispatching and dispatching are two spellings of one field: give one of them",
-            )
-            .at(".suspendDispatching")
-            .forbidden(),
-        )
-        .rule(
-            rule(
-                "!(has(self.dispatchingOnClusters) && has(self.suspendDispatchingOnClusters))",
-                "suspendDispatchingOnClusters and dispatchingOnClusters are two spellings of one field: give one of them",
-            )
-            .at(".suspendDispatchingOnClusters")
-            .forbidden(),
-        )
-        .rule(rule(
-            concat!(
-                "!((has(self.dispatching) && self.dispatching) || (has(self.suspendDispatching) && self.suspendDispatching)) || ",
-                "!((has(self.dispatchingOnClusters) && has(self.dispatchingOnClusters.clusterNames) && ",
-                "size(self.dispatchingOnClusters.clusterNames) > 0) || ",
-                "(has(self.suspendDispatchingOnClusters) && has(self.suspendDispatchingOnClusters.clusterNames) && ",
-                "size(self.suspendDispatchingOnClusters.clusterNames) > 0))",
-            ),
-            "dispatching: true holds everything back and excludes dispatchingOnClusters.clusterNames",
-        ))
-}
-
-/// How the state of an application is carried over.
-fn state_preservation() -> Schema {
-    let preserved = object(
-        "One value that is carried over.",
-        [
-            (
-                "aliasLabelName",
-                label_key("The label that carries the value to the new cluster."),
-            ),
-            (
-                "jsonPath",
-                string("Where the value is in the status of the object."),
-            ),
-        ],
-    )
-    .required(&["aliasLabelName", "jsonPath"]);
-    object(
-        "What is carried over to the new cluster.",
-        [("rules", list("The values that are carried over.", preserved))],
-    )
-    .required(&["rules"])
-}
-
-/// What happens when a cluster or an application fails.
-pub(super) fn failover() -> Schema {
-    const GRACEFUL: &str = "['Gracefully', 'Graciously']";
-    let conditions = object(
-        "When the application counts as failed.",
-        [(
-            "tolerationSeconds",
-            int32("For how long it may be unhealthy.").default(300).minimum(0),
-        )],
-    );
-    let application = object(
-        "What happens when the application fails on a cluster; absent: nothing.",
-        [
-            ("decisionConditions", conditions),
-            (
-                "purgeMode",
-                word(
-                    "How it leaves the cluster: at once, when it runs elsewhere, or never.",
-                    &["Directly", "Gracefully", "Never", "Immediately", "Graciously"],
-                )
-                .default("Gracefully"),
-            ),
-            (
-                "gracePeriodSeconds",
-                int32("With a graceful purge: how long it may stay at most; absent: 600.").minimum(1),
-            ),
-            ("statePreservation", state_preservation()),
-        ],
-    )
-    .required(&["decisionConditions"])
-    .rule(
-        rule(
-            format!("!has(self.gracePeriodSeconds) || self.purgeMode in {GRACEFUL}"),
-            "gracePeriodSeconds needs the purgeMode Gracefully",
-        )
-        .at(".gracePeriodSeconds")
-        .forbidden(),
-    );
-    let cluster = object(
-        "What happens when a cluster fails.",
-        [
-            (
-                "purgeMode",
-                word(
-                    "How the application leaves the cluster: at once, or when it runs elsewhere.",
-                    &["Directly", "Gracefully"],
-                )
-                .default("Gracefully"),
-            ),
-            ("statePreservation", state_preservation()),
-        ],
-    );
-    object(
-        "What happens when a cluster or an application fails.",
-        [("application", application), ("cluster", cluster)],
-    )
 }
 
 /// How a policy or binding treats objects that a member already has.

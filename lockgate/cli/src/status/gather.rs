@@ -77,7 +77,7 @@ impl Question {
                     objects.counts.entry(work.cluster.clone()).or_default().add(&work);
                 })
                 .await?;
-                Ok(Report::FleetStatus(fleet::fleet(namespace.as_deref(), &objects)))
+                Ok(Report::Fleet(fleet::fleet(namespace.as_deref(), &objects)))
             }
             Self::Object {
                 kind,
@@ -95,7 +95,7 @@ async fn object(hub: &Connection, kind: &Kind, namespace: &str, name: &str) -> R
         ("policy.karmada.io", "PropagationPolicy" | "ClusterPropagationPolicy") => {
             let policy = objects.policies.iter().find(|policy| own(&policy.metadata));
             let policy = policy.ok_or_else(|| missing(kind, namespace, name))?;
-            Ok(Report::PolicyStatus(fleet::policy(policy, &objects)))
+            Ok(Report::Policy(fleet::policy(policy, &objects)))
         }
         ("cluster.karmada.io", "Cluster") => {
             let works = &mut objects.works;
@@ -107,7 +107,7 @@ async fn object(hub: &Connection, kind: &Kind, namespace: &str, name: &str) -> R
             let cluster = objects
                 .cluster(name)
                 .ok_or_else(|| missing(kind, namespace, name))?;
-            Ok(Report::ClusterStatus(fleet::cluster(cluster, &objects)))
+            Ok(Report::Cluster(fleet::cluster(cluster, &objects)))
         }
         _ => {
             let id = TemplateId {
@@ -132,7 +132,7 @@ async fn object(hub: &Connection, kind: &Kind, namespace: &str, name: &str) -> R
             if template.is_none() && report.binding.is_none() && report.clusters.is_empty() {
                 return Err(missing(kind, namespace, name));
             }
-            Ok(Report::TemplateStatus(report))
+            Ok(Report::Template(report))
         }
     }
 }

@@ -34,13 +34,17 @@ pub(crate) enum State {
 #[serde(tag = "kind")]
 pub(crate) enum Report {
     /// About the whole hub.
-    FleetStatus(FleetReport),
+    #[serde(rename = "FleetStatus")]
+    Fleet(FleetReport),
     /// About one policy.
-    PolicyStatus(PolicyReport),
+    #[serde(rename = "PolicyStatus")]
+    Policy(PolicyReport),
     /// About one cluster.
-    ClusterStatus(ClusterReport),
+    #[serde(rename = "ClusterStatus")]
+    Cluster(ClusterReport),
     /// About one template.
-    TemplateStatus(TemplateReport),
+    #[serde(rename = "TemplateStatus")]
+    Template(TemplateReport),
 }
 
 /// The whole hub, what is not well first.

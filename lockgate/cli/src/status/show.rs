@@ -41,10 +41,10 @@ impl State {
 /// A report as text that ends with a newline.
 pub(crate) fn show(report: &Report, style: Style) -> String {
     match report {
-        Report::FleetStatus(report) => fleet(report, style),
-        Report::PolicyStatus(report) => policy(report, style),
-        Report::ClusterStatus(report) => cluster(report, style),
-        Report::TemplateStatus(report) => template(report, style),
+        Report::Fleet(report) => fleet(report, style),
+        Report::Policy(report) => policy(report, style),
+        Report::Cluster(report) => cluster(report, style),
+        Report::Template(report) => template(report, style),
     }
 }
 
@@ -111,9 +111,9 @@ fn plural(count: usize, noun: &str) -> String {
 fn policy(report: &PolicyReport, style: Style) -> String {
     let mut text = heading(&report.policy.policy, report.policy.state, style);
     let line = &report.policy;
-    field(&mut text, "generation", &line.generation.to_string());
-    field(
-        &mut text,
+    let mut fields = Fields::default();
+    fields.add("generation", &line.generation.to_string());
+    fields.add(
         "activation",
         if line.lazy {
             "Lazy: changes wait for the template's own"
@@ -122,15 +122,16 @@ fn policy(report: &PolicyReport, style: Style) -> String {
         },
     );
     if line.suspended {
-        field(&mut text, "suspended", "nothing is sent");
+        fields.add("suspended", "nothing is sent");
     }
     let counts = format!(
         "{} claimed, {} applied, {} pending, {} not well",
         line.claimed, line.applied, line.pending, line.not_well
     );
-    field(&mut text, "templates", &counts);
-    conditions(&mut text, &report.conditions);
-    notes(&mut text, &report.notes, style);
+    fields.add("templates", &counts);
+    fields.conditions(&report.conditions);
+    fields.notes(&report.notes);
+    fields.render(&mut text, style.paint);
     if !report.templates.is_empty() {
         section(&mut text, &templates(&report.templates, "TEMPLATE", style), style);
         cut(&mut text, report.templates.len(), style);
@@ -147,16 +148,14 @@ fn cluster(report: &ClusterReport, style: Style) -> String {
         _ => State::Unknown,
     };
     let mut text = heading(&format!("Cluster {}", line.cluster), state, style);
-    field(&mut text, "version", &line.version);
-    field(&mut text, "endpoint", &line.endpoint);
-    field(&mut text, "region", &line.region);
-    field(&mut text, "taints", &report.taints.join(", "));
-    field(
-        &mut text,
-        "works",
-        &format!("{}, {} failing", line.works, line.failing),
-    );
-    conditions(&mut text, &report.conditions);
+    let mut fields = Fields::default();
+    fields.add("version", &line.version);
+    fields.add("endpoint", &line.endpoint);
+    fields.add("region", &line.region);
+    fields.add("taints", &report.taints.join(", "));
+    fields.add("works", &format!("{}, {} failing", line.works, line.failing));
+    fields.conditions(&report.conditions);
+    fields.render(&mut text, style.paint);
     if !report.not_well.is_empty() {
         section(&mut text, &templates(&report.not_well, "NOT WELL", style), style);
         cut(&mut text, report.not_well.len(), style);
@@ -167,25 +166,19 @@ fn cluster(report: &ClusterReport, style: Style) -> String {
 
 fn template(report: &TemplateReport, style: Style) -> String {
     let mut text = heading(&report.template, report.state, style);
+    let mut fields = Fields::default();
     if let Some(policy) = &report.policy {
         let generation = match policy.generation {
             Some(generation) => format!("generation {generation}"),
             None => "gone".to_owned(),
         };
         let lazy = if policy.lazy { ", Lazy" } else { "" };
-        field(
-            &mut text,
-            "policy",
-            &format!("{}, {generation}{lazy}", policy.name),
-        );
+        fields.add("policy", &format!("{}, {generation}{lazy}", policy.name));
     }
-    field(
-        &mut text,
-        "binding",
-        report.binding.as_deref().unwrap_or_default(),
-    );
-    conditions(&mut text, &report.conditions);
-    notes(&mut text, &report.notes, style);
+    fields.add("binding", report.binding.as_deref().unwrap_or_default());
+    fields.conditions(&report.conditions);
+    fields.notes(&report.notes);
+    fields.render(&mut text, style.paint);
     if !report.clusters.is_empty() {
         section(&mut text, &places(&report.clusters, style), style);
     }
@@ -334,33 +327,52 @@ fn heading(name: &str, state: State, style: Style) -> String {
     table.render(style.paint, false)
 }
 
-/// A line of the header; nothing if there is nothing to say.
-fn field(text: &mut String, name: &str, value: &str) {
-    if !value.is_empty() {
-        let value = value.replace(char::is_control, " ");
-        let _ = writeln!(text, "  {name:12} {value}");
-    }
-}
+/// The lines under a heading: a name, and what there is to say of it.
+#[derive(Default)]
+struct Fields(Vec<(String, String, Tone)>);
 
-fn conditions(text: &mut String, conditions: &[ConditionLine]) {
-    for line in conditions {
-        let reason = if line.reason.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", line.reason)
-        };
-        field(
-            text,
-            &line.condition,
-            &format!("{}{reason} {}", line.status, line.message),
-        );
+impl Fields {
+    /// A further line; none if there is nothing to say.
+    fn add(&mut self, name: &str, value: &str) {
+        self.toned(name, value, Tone::Plain);
     }
-}
 
-fn notes(text: &mut String, notes: &[String], style: Style) {
-    for note in notes {
-        let note = note.replace(char::is_control, " ");
-        let _ = writeln!(text, "  {:12} {}", "note", style.paint.tone(&note, Tone::Warn));
+    fn toned(&mut self, name: &str, value: &str, tone: Tone) {
+        if !value.is_empty() {
+            self.0
+                .push((name.to_owned(), value.replace(char::is_control, " "), tone));
+        }
+    }
+
+    fn conditions(&mut self, conditions: &[ConditionLine]) {
+        for line in conditions {
+            let reason = match line.reason.as_str() {
+                "" => String::new(),
+                reason => format!(" ({reason})"),
+            };
+            self.add(
+                &line.condition,
+                &format!("{}{reason} {}", line.status, line.message),
+            );
+        }
+    }
+
+    fn notes(&mut self, notes: &[String]) {
+        for note in notes {
+            self.toned("note", note, Tone::Warn);
+        }
+    }
+
+    fn render(&self, text: &mut String, paint: Paint) {
+        let width = self
+            .0
+            .iter()
+            .map(|(name, ..)| name.chars().count())
+            .max()
+            .unwrap_or(0);
+        for (name, value, tone) in &self.0 {
+            let _ = writeln!(text, "  {name:width$}   {}", paint.tone(value, *tone));
+        }
     }
 }
 

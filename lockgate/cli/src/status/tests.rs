@@ -72,7 +72,7 @@ fn object(api_version: &str, kind: &str, namespace: &str, name: &str) -> Value {
 
 fn about(template: &Value, objects: &Objects) -> Report {
     let id = TemplateId::of(template);
-    Report::TemplateStatus(template::template(&id, Some(template), objects))
+    Report::Template(template::template(&id, Some(template), objects))
 }
 
 fn claimed(mut template: Value, id: &str, name: &str) -> Value {
@@ -108,10 +108,19 @@ fn templates_that_are_propagated() {
     check("template-api.yaml", &plain(Output::Yaml, &api));
 }
 
+/// The handbook shows what the command prints.
+#[test]
+fn the_handbook_is_right() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let handbook = std::fs::read_to_string(root.join("../../docs/status.md")).unwrap();
+    let shown = std::fs::read_to_string(root.join("src/status/testdata/template-api.txt")).unwrap();
+    assert!(handbook.contains(&shown));
+}
+
 #[test]
 fn what_is_left_of_a_template() {
     let id = TemplateId::of(&object("apps/v1", "Deployment", "shop", "web"));
-    let report = Report::TemplateStatus(template::template(&id, None, &hub()));
+    let report = Report::Template(template::template(&id, None, &hub()));
     check("template-gone.txt", &plain(Output::Table, &report));
 }
 
@@ -166,7 +175,7 @@ fn templates_that_are_not_propagated() {
 #[test]
 fn the_whole_hub() {
     let objects = hub();
-    let report = Report::FleetStatus(fleet::fleet(None, &objects));
+    let report = Report::Fleet(fleet::fleet(None, &objects));
     check("fleet.txt", &plain(Output::Table, &report));
     check("fleet-wide.txt", &plain(Output::Wide, &report));
     check("fleet.json", &plain(Output::Json, &report));
@@ -177,13 +186,13 @@ fn the_whole_hub() {
         headers: false,
     };
     check("fleet-no-headers.txt", &render(Output::Table, &report, style));
-    let elsewhere = Report::FleetStatus(fleet::fleet(Some("elsewhere"), &objects));
+    let elsewhere = Report::Fleet(fleet::fleet(Some("elsewhere"), &objects));
     check("fleet-elsewhere.txt", &plain(Output::Table, &elsewhere));
 }
 
 #[test]
 fn hubs_in_which_all_is_well() {
-    let empty = Report::FleetStatus(fleet::fleet(None, &Objects::default()));
+    let empty = Report::Fleet(fleet::fleet(None, &Objects::default()));
     check("fleet-empty.txt", &plain(Output::Table, &empty));
     let mut well = hub();
     well.policies.retain(|policy| policy.metadata.name == "readers");
@@ -192,7 +201,7 @@ fn hubs_in_which_all_is_well() {
     well.works.retain(|work| work.kind == "ClusterRole");
     well.clusters.retain(|cluster| cluster.metadata.name != "member3");
     well.counts = fleet::count(well.works.iter());
-    let report = Report::FleetStatus(fleet::fleet(None, &well));
+    let report = Report::Fleet(fleet::fleet(None, &well));
     check("fleet-well.txt", &plain(Output::Table, &report));
 }
 
@@ -237,7 +246,7 @@ fn long_lists_are_cut() {
             binding
         })
         .collect();
-    let report = Report::FleetStatus(fleet::fleet(None, &objects));
+    let report = Report::Fleet(fleet::fleet(None, &objects));
     let text = plain(Output::Table, &report);
     assert!(
         text.contains("Deployment shop/api-09") && !text.contains("Deployment shop/api-10"),
@@ -251,14 +260,14 @@ fn long_lists_are_cut() {
 fn policies_and_clusters() {
     let objects = hub();
     for policy in &objects.policies {
-        let report = Report::PolicyStatus(fleet::policy(policy, &objects));
+        let report = Report::Policy(fleet::policy(policy, &objects));
         check(
             &format!("policy-{}.txt", policy.metadata.name),
             &plain(Output::Table, &report),
         );
     }
     for cluster in &objects.clusters {
-        let report = Report::ClusterStatus(fleet::cluster(cluster, &objects));
+        let report = Report::Cluster(fleet::cluster(cluster, &objects));
         check(
             &format!("cluster-{}.txt", cluster.metadata.name),
             &plain(Output::Table, &report),

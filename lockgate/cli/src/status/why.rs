@@ -66,15 +66,20 @@ pub(crate) fn without_binding(
             notes: no_match(template, objects),
             next: None,
         },
-        Some(policy) => Why::because(format!(
-            "{} matches it and has not claimed it yet{}",
-            policy_name(policy),
-            missing_overrides(policy)
-        ))
-        .next(format!(
-            "kubectl get lease lockgate-controller -n {}",
-            keys::SYSTEM_NAMESPACE
-        )),
+        Some(policy) => Why {
+            notes: [
+                Some(format!(
+                    "{} matches it and has not claimed it yet{}",
+                    policy_name(policy),
+                    missing_overrides(policy)
+                )),
+                objects.silence(),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            next: Some(format!("lockgate status {} --watch", asked(id))),
+        },
     }
 }
 
@@ -140,18 +145,18 @@ fn skipped(id: &TemplateId, template: &Value, namespace: bool) -> Option<Why> {
     })
 }
 
+/// A template as commands name it.
+fn asked(id: &TemplateId) -> String {
+    let kind = id.kind.to_lowercase();
+    match id.namespace.as_str() {
+        "" => format!("{kind}/{}", id.name),
+        namespace => format!("{kind}/{} -n {namespace}", id.name),
+    }
+}
+
 /// The command that takes a label off.
 fn unlabel(id: &TemplateId, key: &str) -> String {
-    let scope = if id.namespace.is_empty() {
-        String::new()
-    } else {
-        format!(" -n {}", id.namespace)
-    };
-    format!(
-        "kubectl label {}/{}{scope} {key}-",
-        id.kind.to_lowercase(),
-        id.name
-    )
+    format!("kubectl label {} {key}-", asked(id))
 }
 
 /// No policy matches: what those that speak of the kind ask for.

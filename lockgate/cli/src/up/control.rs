@@ -66,7 +66,10 @@ pub(crate) async fn start(
     let mut options = HubOptions::new(client);
     options.gates = gates;
     options.connector = Arc::new(Neighbours {
-        servers: members.iter().map(|member| (member.url(), member.server().clone())).collect(),
+        servers: members
+            .iter()
+            .map(|member| (member.url(), member.server().clone()))
+            .collect(),
         others: SecretConnector,
     });
     let running = Hub::start(options)
@@ -78,7 +81,10 @@ pub(crate) async fn start(
 }
 
 async fn join(hub: &Link, member: &Cluster, pki: &Arc<Pki>) -> Result<(), Failure> {
-    let link = Link::new(kube::Client::new(member.server().as_user(administrator()), "default"));
+    let link = Link::new(kube::Client::new(
+        member.server().as_user(administrator()),
+        "default",
+    ));
     let request = JoinRequest {
         name: member.name.clone(),
         endpoint: member.url(),

@@ -6,16 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use lockgate_api::{Cluster, Condition, keys};
-use lockgate_engine::cluster::{
-    Probe, READY, Served, Streak, collect, health, pull_not_served, taints, was_ever_ready,
-};
+use lockgate_api::{Cluster, keys};
+use lockgate_engine::cluster::{Probe, Streak};
 use machinery_value::hash::canonical_hash;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::probe::{self, Kinds};
-use super::token::{self, Claims};
+use super::token::Claims;
 use super::write::Part;
 use super::{Caches, ClusterChange, Shared};
 use crate::clock::later;
@@ -28,8 +26,6 @@ use crate::resource::Resource;
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 /// From one look at version and nodes to the next.
 const LOOK_CLOSER_EVERY: Duration = Duration::from_secs(60);
-/// After a renewal that failed.
-const RENEW_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// While somebody else may write.
 const STANDBY: Duration = Duration::from_secs(1);
 /// After the first failure of the hub; each further one doubles it.
@@ -43,29 +39,29 @@ pub(super) struct Task {
     pub(super) caches: Arc<Caches>,
     pub(super) name: String,
     pub(super) uid: String,
-    connection: Option<Connection>,
-    streak: Option<Streak>,
-    kinds: Kinds,
+    pub(super) connection: Option<Connection>,
+    pub(super) streak: Option<Streak>,
+    pub(super) kinds: Kinds,
     probe_due: Timestamp,
     closer_look_due: Timestamp,
-    renewal_due: Timestamp,
+    pub(super) renewal_due: Timestamp,
     /// The last warning for each reason: the same one is not said twice in a row.
     warned: BTreeMap<&'static str, String>,
 }
 
 /// How the member is reached, and from what that follows.
-struct Connection {
+pub(super) struct Connection {
     made_from: String,
-    link: Result<Link, String>,
+    pub(super) link: Result<Link, String>,
     /// The token that it carries and the Secret that holds it, if that can be renewed.
-    token: Option<(Claims, Value)>,
+    pub(super) token: Option<(Claims, Value)>,
 }
 
 /// What a probe brought to light.
-struct Findings {
-    probe: Probe,
-    version: Option<String>,
-    nodes: Option<Value>,
+pub(super) struct Findings {
+    pub(super) probe: Probe,
+    pub(super) version: Option<String>,
+    pub(super) nodes: Option<Value>,
 }
 
 /// Runs until it is dropped.
@@ -133,11 +129,9 @@ impl Task {
             pause = self.leave(&cluster).await?;
         } else {
             self.write(Part::Main, |cluster| {
-                let finalizers = &mut cluster.metadata.finalizers;
-                if !cluster.metadata.deletion_timestamp.is_some()
-                    && !finalizers.iter().any(|f| f == keys::CLUSTER_FINALIZER)
-                {
-                    finalizers.push(keys::CLUSTER_FINALIZER.to_owned());
+                let metadata = &mut cluster.metadata;
+                if !metadata.deleting() && !metadata.finalizers.iter().any(|f| f == keys::CLUSTER_FINALIZER) {
+                    metadata.finalizers.push(keys::CLUSTER_FINALIZER.to_owned());
                 }
             })
             .await?;
@@ -300,118 +294,6 @@ impl Task {
             .ok()
     }
 
-    async fn write_status(&mut self, findings: &Findings) -> Result<(), LinkError> {
-        let now = self.now();
-        let thresholds = self.shared.options.thresholds;
-        let (before, kinds) = (self.streak, self.kinds.known.clone());
-        let mut streak = before;
-        self.write(Part::Status, |cluster| {
-            let ever_ready = was_ever_ready(cluster);
-            let status = &mut cluster.status;
-            if findings.probe == Probe::Healthy {
-                if let Some(version) = &findings.version {
-                    status.kubernetes_version.clone_from(version);
-                }
-                if let Some(nodes) = &findings.nodes {
-                    status.rest.insert("nodeSummary".to_owned(), nodes.clone());
-                }
-                if kinds.is_some() || status.api_enablements.is_empty() {
-                    put_kinds(status, kinds.as_deref(), now);
-                }
-            }
-            let current = Condition::find(&status.conditions, READY);
-            let (ready, next) = health(&findings.probe, before, current, ever_ready, now, thresholds);
-            streak = Some(next);
-            ready.put(&mut status.conditions);
-        })
-        .await?;
-        self.streak = streak.or(self.streak);
-        Ok(())
-    }
-
-    async fn write_pull(&mut self) -> Result<(), LinkError> {
-        let now = self.now();
-        self.write(Part::Status, |cluster| {
-            let conditions = &mut cluster.status.conditions;
-            pull_not_served(Condition::find(conditions, READY), now).put(conditions);
-        })
-        .await?;
-        self.write_taints().await
-    }
-
-    /// The taints follow from the stored condition, so that a pass that broke off between the two is made good.
-    async fn write_taints(&mut self) -> Result<(), LinkError> {
-        let written = self
-            .write(Part::Main, |cluster| {
-                let ready = Condition::find(&cluster.status.conditions, READY);
-                if let Some(next) = ready.and_then(|ready| taints(&cluster.spec.taints, ready)) {
-                    cluster.spec.taints = next;
-                }
-            })
-            .await;
-        match written {
-            Ok(true) => {
-                self.success(
-                    "TaintClusterSucceed",
-                    "Taints were brought in line with the Ready condition.".to_owned(),
-                );
-                Ok(())
-            }
-            Ok(false) => Ok(()),
-            Err(error) => {
-                self.warn("TaintClusterFailed", format!("Failed to write taints: {error}"));
-                Err(error)
-            }
-        }
-    }
-
-    /// Replaces a token that runs out soon. The Secret is written first and the connection follows from it, so that a
-    /// restart in between loses nothing.
-    async fn renew_token(&mut self) {
-        let now = self.now();
-        let Some(Connection {
-            link: Ok(link),
-            token: Some((claims, secret)),
-            ..
-        }) = &self.connection
-        else {
-            return;
-        };
-        if !claims.renewal_due(now) || now < self.renewal_due {
-            return;
-        }
-        self.renewal_due = later(now, RENEW_AGAIN_AFTER);
-        let (link, claims, mut secret) = (link.clone(), claims.clone(), secret.clone());
-        let renewed = async {
-            let token = token::request(&link, &claims.namespace, &claims.account).await?;
-            secret["data"]["token"] = json!(encode(&token));
-            let text = |field: &str| secret["metadata"][field].as_str().unwrap_or_default();
-            let path = Resource::secrets().object(text("namespace"), text("name"));
-            let answer = self
-                .shared
-                .options
-                .hub
-                .replace(&path, secret.to_string().into_bytes())
-                .await?;
-            self.caches.secrets.cache.learn(&answer)
-        };
-        match renewed.await {
-            Ok(()) => self.success(
-                "RenewTokenSucceed",
-                "The token for the member was renewed.".to_owned(),
-            ),
-            // The Secret changed meanwhile; the next pass looks at the new one.
-            Err(LinkError::Conflict) => {}
-            Err(error) => self.warn(
-                "RenewTokenFailed",
-                format!(
-                    "Failed to renew the token for the member, which runs out at {}: {error}",
-                    crate::clock::seconds(claims.expires())
-                ),
-            ),
-        }
-    }
-
     /// Tells of something that went well.
     pub(super) fn success(&mut self, reason: &'static str, message: String) {
         // What went wrong before is worth saying again if it comes back.
@@ -419,7 +301,10 @@ impl Task {
             self.warned
                 .retain(|warned, _| warned.strip_suffix("Failed") != Some(failed));
         }
-        self.shared.options.events.success(&self.target(), reason, &message);
+        self.shared
+            .options
+            .events
+            .success(&self.target(), reason, &message);
     }
 
     /// Tells of something that is not well, unless that was the last thing told.
@@ -440,37 +325,4 @@ impl Task {
             uid: self.uid.clone(),
         }
     }
-}
-
-fn put_kinds(
-    status: &mut lockgate_api::cluster::ClusterStatus,
-    kinds: Option<&crate::discovery::Discovery>,
-    now: Timestamp,
-) {
-    let resources: Vec<(String, &Resource)> = kinds
-        .into_iter()
-        .flat_map(|kinds| kinds.all())
-        .map(|resource| (resource.api_version(), resource))
-        .collect();
-    let served = resources.iter().map(|(api_version, resource)| Served {
-        api_version,
-        name: &resource.plural,
-        kind: &resource.kind,
-    });
-    let failed: Vec<String> = kinds
-        .into_iter()
-        .flat_map(|kinds| kinds.unknown())
-        .map(|unknown| match unknown.version.as_str() {
-            "" => unknown.group.clone(),
-            version => format!("{}/{version}", unknown.group),
-        })
-        .collect();
-    let collected = collect(served, &failed, &status.api_enablements, now);
-    status.api_enablements = collected.enablements;
-    collected.condition.put(&mut status.conditions);
-}
-
-fn encode(text: &str) -> String {
-    use base64::Engine as _;
-    base64::engine::general_purpose::STANDARD.encode(text)
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use lockgate_api::work::LastApplied;
-use lockgate_api::{Cluster, Work, keys, names};
+use lockgate_api::{Cluster, Condition, Work, keys, names};
 use lockgate_engine::dispatch::{self, Dispatch, DispatchInput, Withdraw};
 use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
@@ -62,7 +62,9 @@ pub(crate) async fn pass(
         return Ok(Sent::Settled);
     };
     let Some(link) = lane.link() else {
-        return Err(SendError::Member(LinkError::Unreachable("the way to the member is not known".into())));
+        return Err(SendError::Member(LinkError::Unreachable(
+            "the way to the member is not known".into(),
+        )));
     };
     if work.metadata.deleting() {
         return remove(state, lane, &link, &key, work).await;
@@ -82,7 +84,9 @@ pub(crate) async fn pass(
     let resource = match member_resource(&cluster, manifest) {
         Some(resource) => resource,
         None if cluster.status.api_enablements.is_empty() => {
-            return Err(SendError::NotYet("what the member serves is not known yet".into()));
+            return Err(SendError::NotYet(
+                "what the member serves is not known yet".into(),
+            ));
         }
         None => {
             let message = format!(
@@ -90,7 +94,17 @@ pub(crate) async fn pass(
                 object::text(manifest, "apiVersion"),
                 object::text(manifest, "kind")
             );
-            tell(state, &key, &work, Outcome::Failed { message, recreated: false }, None).await?;
+            tell(
+                state,
+                &key,
+                &work,
+                Outcome::Failed {
+                    message,
+                    recreated: false,
+                },
+                None,
+            )
+            .await?;
             // The cluster's kinds change with its status, which brings us here again.
             return Ok(Sent::Settled);
         }
@@ -128,25 +142,36 @@ pub(crate) async fn pass(
 
 /// Whether nothing is sent.
 pub(crate) fn is_suspended(work: &Work) -> bool {
-    work.spec.suspend_dispatching == Some(true) || work.metadata.annotation(keys::INSTRUCTION) == Some("suppressed")
+    work.spec.suspend_dispatching == Some(true)
+        || work.metadata.annotation(keys::INSTRUCTION) == Some("suppressed")
 }
 
 /// The resource behind a manifest, as the member serves it.
 fn member_resource(cluster: &Cluster, manifest: &Value) -> Option<Resource> {
-    let (api_version, kind) = (object::text(manifest, "apiVersion"), object::text(manifest, "kind"));
+    let (api_version, kind) = (
+        object::text(manifest, "apiVersion"),
+        object::text(manifest, "kind"),
+    );
     let enabled = cluster
         .status
         .api_enablements
         .iter()
         .find(|enablement| enablement.group_version == api_version)?;
-    let plural = &enabled.resources.iter().find(|resource| resource.kind == kind)?.name;
+    let plural = &enabled
+        .resources
+        .iter()
+        .find(|resource| resource.kind == kind)?
+        .name;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let namespaced = !object::meta_text(manifest, "namespace").is_empty();
     Some(Resource::new(group, version, plural, kind, namespaced))
 }
 
 fn object_key(manifest: &Value) -> Key {
-    Key::new(object::meta_text(manifest, "namespace"), object::meta_text(manifest, "name"))
+    Key::new(
+        object::meta_text(manifest, "namespace"),
+        object::meta_text(manifest, "name"),
+    )
 }
 
 /// One manifest on its way to one member.
@@ -180,7 +205,14 @@ impl Sending<'_> {
                     return Err(SendError::NotYet("the member's object is being deleted".into()));
                 }
                 Dispatch::Refuse { message, .. } => {
-                    return Ok((Outcome::Failed { message, recreated: false }, live, asked));
+                    return Ok((
+                        Outcome::Failed {
+                            message,
+                            recreated: false,
+                        },
+                        live,
+                        asked,
+                    ));
                 }
                 Dispatch::Create(body) => {
                     self.may_write()?;
@@ -202,7 +234,9 @@ impl Sending<'_> {
                     }
                     self.may_write()?;
                     asked = true;
-                    let path = self.resource.object(&self.object_key.namespace, &self.object_key.name);
+                    let path = self
+                        .resource
+                        .object(&self.object_key.namespace, &self.object_key.name);
                     match self.link.replace(&path, encode(&body)).await {
                         Ok(answer) => {
                             self.count_updated(true);
@@ -233,22 +267,28 @@ impl Sending<'_> {
     ) -> Result<(Outcome, Option<Value>, bool), SendError> {
         let told = matches!(
             error,
-            LinkError::Refused { code: 400..500, .. } | LinkError::NotFound | LinkError::NotServed | LinkError::Conflict
+            LinkError::Refused { code: 400..500, .. }
+                | LinkError::NotFound
+                | LinkError::NotServed
+                | LinkError::Conflict
         );
         self.count_updated(false);
         if !told {
             return Err(SendError::Member(error));
         }
         let message = error.to_string();
-        let target = template_of(self.manifest);
-        self.state.events.warn(
-            &target,
-            "SyncFailed",
-            &format!(
+        // What the Work's status says already was told.
+        let told = Condition::find(&self.work.status.conditions, "Applied")
+            .is_some_and(|condition| !condition.is_true() && condition.message.ends_with(&message));
+        if !told {
+            let what = format!(
                 "Failed to apply resource({}) to cluster {}: {message}",
                 self.object_key, self.lane.cluster
-            ),
-        );
+            );
+            self.state
+                .events
+                .warn(&template_of(self.manifest), "SyncFailed", &what);
+        }
         Ok((Outcome::Failed { message, recreated }, live, true))
     }
 
@@ -263,25 +303,33 @@ impl Sending<'_> {
     fn count_created(&self, ok: bool, again: bool) {
         let Resource { kind, .. } = self.resource;
         let api_version = self.resource.api_version();
-        self.state.metrics.created(ok, &api_version, kind, &self.lane.cluster, again);
+        self.state
+            .metrics
+            .created(ok, &api_version, kind, &self.lane.cluster, again);
     }
 
     fn count_updated(&self, ok: bool) {
         let Resource { kind, .. } = self.resource;
         let api_version = self.resource.api_version();
-        self.state.metrics.updated(ok, &api_version, kind, &self.lane.cluster, ok);
+        self.state
+            .metrics
+            .updated(ok, &api_version, kind, &self.lane.cluster, ok);
     }
 
     fn may_write(&self) -> Result<(), SendError> {
         if self.state.guard.may_write() {
             Ok(())
         } else {
-            Err(SendError::NotYet("another controller may be leading by now".into()))
+            Err(SendError::NotYet(
+                "another controller may be leading by now".into(),
+            ))
         }
     }
 
     async fn read(&self) -> Result<Value, SendError> {
-        let path = self.resource.object(&self.object_key.namespace, &self.object_key.name);
+        let path = self
+            .resource
+            .object(&self.object_key.namespace, &self.object_key.name);
         match self.link.get(&path).await {
             Ok(answer) => {
                 // Only what we manage is followed, so that a stranger's object is not remembered.
@@ -298,9 +346,7 @@ impl Sending<'_> {
     }
 
     fn learn(&self, answer: &[u8]) -> Result<Value, SendError> {
-        self.objects
-            .learn(answer)
-            .map_err(SendError::Member)?;
+        self.objects.learn(answer).map_err(SendError::Member)?;
         serde_json::from_slice(answer).map_err(|e| SendError::NotYet(e.to_string()))
     }
 
@@ -315,7 +361,9 @@ impl Sending<'_> {
         let Some(wait) = fight.backoff else {
             return Ok(false);
         };
-        let path = self.resource.object(&self.object_key.namespace, &self.object_key.name);
+        let path = self
+            .resource
+            .object(&self.object_key.namespace, &self.object_key.name);
         let field = live
             .as_ref()
             .and_then(|live| dispatch::differing_path(self.manifest, live))
@@ -381,7 +429,9 @@ async fn remove(
             }
         }
     }
-    template::release_work(state, key, &work).await.map_err(SendError::Hub)?;
+    template::release_work(state, key, &work)
+        .await
+        .map_err(SendError::Hub)?;
     lane.corrections.lock().remove(&*key.name);
     if let Some(manifest) = manifest {
         let id = TemplateId::of(manifest);
@@ -412,17 +462,24 @@ async fn withdraw(
     let path = resource.object(&key.namespace, &key.name);
     for _ in 0..3 {
         let live: Option<Value> = match link.get(&path).await {
-            Ok(answer) => Some(serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?),
+            Ok(answer) => {
+                Some(serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?)
+            }
             Err(LinkError::NotFound | LinkError::NotServed) => None,
             Err(error) => return Err(SendError::Member(error)),
         };
         let result = match dispatch::withdraw(manifest, live.as_ref(), preserve) {
             Withdraw::Nothing => return Ok(Sent::Member),
             _ if !state.guard.may_write() => {
-                return Err(SendError::NotYet("another controller may be leading by now".into()));
+                return Err(SendError::NotYet(
+                    "another controller may be leading by now".into(),
+                ));
             }
             Withdraw::Strip(body) => link.replace(&path, encode(&body)).await.map(drop),
-            Withdraw::Delete { uid, resource_version } => {
+            Withdraw::Delete {
+                uid,
+                resource_version,
+            } => {
                 let options = DeleteOptions {
                     uid: Some(uid),
                     resource_version: Some(resource_version),
@@ -432,7 +489,9 @@ async fn withdraw(
             }
         };
         let (api_version, kind) = (resource.api_version(), &resource.kind);
-        state.metrics.deleted(result.is_ok(), &api_version, kind, &lane.cluster);
+        state
+            .metrics
+            .deleted(result.is_ok(), &api_version, kind, &lane.cluster);
         match result {
             Ok(()) | Err(LinkError::NotFound) => return Ok(Sent::Member),
             Err(LinkError::Conflict) => {}

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::objects::Objects;
 use super::window::Window;
@@ -36,7 +37,19 @@ pub(crate) struct Lane {
     clock: Clock,
     trouble: Mutex<Trouble>,
     resumed: Notify,
+    /// The passes under way.
+    passes: TaskTracker,
+    ended_one: Notify,
     closed: CancellationToken,
+}
+
+/// Says that a pass has ended, however it did.
+struct Ended<'a>(&'a Notify);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
 }
 
 /// Whether the member answers.
@@ -60,6 +73,8 @@ impl Lane {
             clock,
             trouble: Mutex::default(),
             resumed: Notify::new(),
+            passes: TaskTracker::new(),
+            ended_one: Notify::new(),
             closed: CancellationToken::new(),
         }
     }
@@ -101,22 +116,25 @@ impl Lane {
         self.objects.clear();
     }
 
+    /// Returns when a closed lane has nothing under way any more.
+    pub(crate) async fn ended(&self) {
+        self.passes.close();
+        self.passes.wait().await;
+    }
+
     /// Sends until the lane is closed.
     pub(crate) async fn run(self: Arc<Self>, state: Arc<State>) {
-        let in_flight = Arc::new(tokio::sync::Semaphore::new(tokio::sync::Semaphore::MAX_PERMITS));
-        let most = tokio::sync::Semaphore::MAX_PERMITS;
         loop {
             tokio::select! {
                 () = self.closed.cancelled() => return,
                 () = self.ready() => {}
             }
-            let flying = most - in_flight.available_permits();
-            if flying >= self.window.lock().limit() {
+            let ended = self.ended_one.notified();
+            if self.passes.len() >= self.window.lock().limit() {
                 // One ends before another begins.
                 tokio::select! {
                     () = self.closed.cancelled() => return,
-                    () = self.resumed.notified() => {}
-                    () = tokio::time::sleep(Duration::from_millis(20)) => {}
+                    () = ended => {}
                 }
                 continue;
             }
@@ -125,15 +143,13 @@ impl Lane {
                 next = self.queue.next() => next,
             };
             let Some((name, aspects)) = next else { return };
-            // The semaphore is never closed.
-            let Ok(permit) = in_flight.clone().acquire_owned().await else {
-                return;
-            };
             let (lane, state) = (self.clone(), state.clone());
-            tokio::spawn(async move {
-                lane.pass(&state, &name, aspects).await;
-                drop(permit);
-                lane.resumed.notify_one();
+            self.passes.spawn(async move {
+                let _ended = Ended(&lane.ended_one);
+                tokio::select! {
+                    () = lane.closed.cancelled() => {}
+                    () = lane.pass(&state, &name, aspects) => {}
+                }
             });
         }
     }
@@ -192,8 +208,7 @@ impl Lane {
             dispatching::SendError::Member(LinkError::TooManyRequests { .. }) => self.window.lock().shrink(),
             dispatching::SendError::Member(_) => self.answered(begun.elapsed()),
             dispatching::SendError::Again => {
-                self.queue.add(name.clone(), aspects);
-                self.queue.done(name);
+                self.queue.again(name, aspects);
                 return;
             }
             _ => {}

@@ -46,7 +46,10 @@ impl Objects {
 
     /// Whether everything that is followed is known.
     pub(crate) fn are_synced(&self) -> bool {
-        self.kinds.lock().values().all(|following| following.cache.synced())
+        self.kinds
+            .lock()
+            .values()
+            .all(|following| following.cache.synced())
     }
 
     /// Forgets everything.
@@ -76,7 +79,11 @@ fn changed(lane: &Lane, change: &Change) {
     if change.own {
         return;
     }
-    let work = change.new.as_deref().and_then(work_of).or_else(|| change.old.as_deref().and_then(work_of));
+    let work = change
+        .new
+        .as_deref()
+        .and_then(work_of)
+        .or_else(|| change.old.as_deref().and_then(work_of));
     let Some(work) = work else { return };
     // Something that is gone is made again at once; the rest may tell more soon.
     if change.new.is_none() {
@@ -101,5 +108,8 @@ struct Annotated<'a> {
 /// The name of the Work that an object says it is from.
 fn work_of(object: &Cached) -> Option<String> {
     let head: Head<'_> = serde_json::from_slice(&object.body).ok()?;
-    head.metadata.annotations.get(keys::WORK_NAME).map(|name| name.to_string())
+    head.metadata
+        .annotations
+        .get(keys::WORK_NAME)
+        .map(|name| name.to_string())
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lockgate_api::Work;
-use lockgate_engine::observe;
 use lockgate_engine::TemplateId;
+use lockgate_engine::observe;
 use serde_json::Value;
 
 use super::dispatching::{SendError, last_applied};
@@ -51,7 +51,9 @@ pub(crate) async fn tell(
             let told = observe::applied(Ok(()), *recreated, generation, now);
             // How it came to be applied is history once it is.
             let same = known.is_some_and(|known| {
-                known.is_true() && known.observed_generation.is_none_or(|seen| seen == generation) && !recreated
+                known.is_true()
+                    && known.observed_generation.is_none_or(|seen| seen == generation)
+                    && !recreated
             });
             if !same {
                 told.put(&mut status.conditions);
@@ -65,7 +67,8 @@ pub(crate) async fn tell(
             observe::applied(Err(message), *recreated, generation, now).put(&mut status.conditions);
         }
         Outcome::Suspended => {
-            let before = lockgate_api::Condition::find(&status.conditions, "Dispatching").map(|c| c.status.clone());
+            let before =
+                lockgate_api::Condition::find(&status.conditions, "Dispatching").map(|c| c.status.clone());
             let told = observe::dispatching(true, now);
             if before.as_deref() != Some("False") {
                 let target = crate::events::EventTarget {
@@ -91,12 +94,16 @@ pub(crate) async fn tell(
     }
     let mut told = work.clone();
     told.status = status;
-    template::write_work_status(state, key, &told).await.map_err(|error| match error {
-        template::PassError::Again => SendError::Again,
-        other => SendError::Hub(other),
-    })?;
+    template::write_work_status(state, key, &told)
+        .await
+        .map_err(|error| match error {
+            template::PassError::Again => SendError::Again,
+            other => SendError::Hub(other),
+        })?;
     if let Some(manifest) = work.spec.workload.manifests.first() {
-        state.templates.add_soon(TemplateId::of(manifest), REPORT, REPORT_AFTER);
+        state
+            .templates
+            .add_soon(TemplateId::of(manifest), REPORT, REPORT_AFTER);
     }
     Ok(())
 }

@@ -34,7 +34,11 @@ impl Window {
     /// How many requests may be in flight.
     pub(crate) fn limit(&self) -> usize {
         // Between 1 and 64 by construction.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bounded above"
+        )]
         let limit = self.limit as usize;
         limit
     }
@@ -72,7 +76,11 @@ mod tests {
         for _ in 0..before {
             window.answered(Duration::from_millis(5));
         }
-        assert!((before..=before + 1).contains(&window.limit()), "{}", window.limit());
+        assert!(
+            (before..=before + 1).contains(&window.limit()),
+            "{}",
+            window.limit()
+        );
         for _ in 0..100_000 {
             window.answered(Duration::from_millis(5));
         }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::writes::{delete, encode, refresh, replace};
 use super::{PassError, binding_key, is_for, scope_keys};
 use crate::cache::Key;
+use crate::head::head;
 use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::state::{self, State};
@@ -33,13 +34,17 @@ pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence,
     if state.kinds.is_going(&id.api_version, &id.kind) {
         return Ok(Presence::Unknown);
     }
-    match state.link.get(&kind.resource.object(&id.namespace, &id.name)).await {
+    match state
+        .link
+        .get(&kind.resource.object(&id.namespace, &id.name))
+        .await
+    {
         Ok(body) => {
             let live: Value = serde_json::from_slice(&body).map_err(|e| PassError::NotYet(e.to_string()))?;
             if object::deleting(&live) {
                 return Ok(Presence::Gone);
             }
-            let _ = kind.cache.learn(&body);
+            let _ = kind.cache.learn_read(&body);
             let uid = object::meta_text(&live, "uid").to_owned();
             Ok(Presence::There { uid })
         }
@@ -70,14 +75,31 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
             return Ok(());
         }
     }
-    if binding.as_ref().is_some_and(|binding| !binding.metadata.deleting()) {
-        delete(state, cache, &binding_resource, &key, "failed to delete the binding").await?;
+    if binding
+        .as_ref()
+        .is_some_and(|binding| !binding.metadata.deleting())
+    {
+        delete(
+            state,
+            cache,
+            &binding_resource,
+            &key,
+            "failed to delete the binding",
+        )
+        .await?;
         refresh(state, cache, &binding_resource, &key).await?;
     }
     for work in &works {
         if !work.metadata.deleting() {
             let key = Key::new(&work.metadata.namespace, &work.metadata.name);
-            delete(state, &state.caches.works, &Resource::works(), &key, "failed to delete a Work").await?;
+            delete(
+                state,
+                &state.caches.works,
+                &Resource::works(),
+                &key,
+                "failed to delete a Work",
+            )
+            .await?;
         }
     }
     if !works.is_empty() {
@@ -91,7 +113,16 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
             .finalizers
             .retain(|f| f != finalizer && f != keys::DEPENDENCIES_FINALIZER);
         let body = encode(&binding_resource, &going);
-        match replace(state, cache, &binding_resource, &key, body, "failed to let the binding go").await {
+        match replace(
+            state,
+            cache,
+            &binding_resource,
+            &key,
+            body,
+            "failed to let the binding go",
+        )
+        .await
+        {
             Ok(_) => cache.forget(&key, &going.metadata.uid),
             Err(PassError::Again) => {}
             Err(error) => return Err(error),
@@ -107,7 +138,8 @@ fn works_of(state: &State, id: &TemplateId) -> Vec<Work> {
     state
         .works_named(&name)
         .into_iter()
-        .filter_map(|cached| state::parse::<Work>(&cached))
-        .filter(|work| super::is_bound_copy(work, id))
+        .filter_map(|cached| head(&cached))
+        .filter(|head| super::is_bound_copy(head, id))
+        .map(|head| head.work)
         .collect()
 }

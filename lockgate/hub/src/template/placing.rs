@@ -3,7 +3,7 @@
 use lockgate_api::{Binding, Placement, keys};
 use lockgate_engine::place::{self, PlaceInput, Verdict as Placed};
 
-use super::{Verdict, Walk, joined};
+use super::{Verdict, Walk};
 use crate::events::EventTarget;
 
 /// The name under which policies ask for us to place things.
@@ -11,7 +11,7 @@ const SCHEDULER: &str = "default-scheduler";
 
 impl Walk<'_> {
     /// Places the binding: its clusters and the placement that they follow from.
-    pub(super) fn place(&self, binding: &mut Binding) -> Verdict {
+    pub(super) fn place(&self, binding: &mut Binding, told: &Verdict) -> Verdict {
         let mut verdict = Verdict::default();
         let suspended = binding.spec.suspension.as_ref().and_then(|s| s.scheduling) == Some(true);
         let others = !binding.spec.scheduler_name.is_empty() && binding.spec.scheduler_name != SCHEDULER;
@@ -49,13 +49,9 @@ impl Walk<'_> {
                 verdict.scheduled = Some((true, "Success", SCHEDULED.to_owned()));
             }
             Placed::Clusters(targets) => {
-                let moved = binding.spec.clusters != *targets;
                 binding.spec.clusters.clone_from(targets);
                 set_applied(binding);
                 verdict.scheduled = Some((true, "Success", SCHEDULED.to_owned()));
-                if moved {
-                    self.tell_placed(binding);
-                }
             }
             Placed::NoClusterFit { message, keep } => {
                 if *keep {
@@ -70,16 +66,22 @@ impl Walk<'_> {
                 verdict.scheduled = Some((false, "Unschedulable", detail(message, &rejected())));
             }
         }
-        if let Some((false, _, message)) = &verdict.scheduled {
+        // What was told is not told again.
+        if let Some((false, _, message)) = &verdict.scheduled
+            && told.scheduled != verdict.scheduled
+        {
             let target = EventTarget::of_value(&self.template);
             self.state.events.warn(&target, "ScheduleBindingFailed", message);
         }
         let ok = verdict.scheduled.as_ref().is_some_and(|(ok, ..)| *ok);
-        self.state.metrics.placed(ok, "ReconcileSchedule", begun.elapsed());
+        self.state
+            .metrics
+            .placed(ok, "ReconcileSchedule", begun.elapsed());
         verdict
     }
 
-    fn tell_placed(&self, binding: &Binding) {
+    /// Says where a binding goes. It is told once the binding is written, so that it has a uid.
+    pub(super) fn tell_placed(&self, binding: &Binding) {
         let result: Vec<String> = binding
             .spec
             .clusters
@@ -87,10 +89,17 @@ impl Walk<'_> {
             .map(|target| format!("{}:{}", target.name, target.replicas))
             .collect();
         let message = format!("{SCHEDULED} Result: {{{}}}", result.join(", "));
-        let name = joined(&binding.metadata.namespace, &binding.metadata.name);
-        tracing::debug!(binding = %name, %message);
-        let target = EventTarget::of_value(&self.template);
-        self.state.events.success(&target, "ScheduleBindingSucceed", &message);
+        let resource = self.state.bindings(&binding.metadata.namespace).1;
+        let target = EventTarget {
+            api_version: resource.api_version(),
+            kind: resource.kind,
+            namespace: binding.metadata.namespace.clone(),
+            name: binding.metadata.name.clone(),
+            uid: binding.metadata.uid.clone(),
+        };
+        self.state
+            .events
+            .success(&target, "ScheduleBindingSucceed", &message);
     }
 }
 

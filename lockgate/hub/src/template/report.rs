@@ -15,10 +15,11 @@ use super::writes::{encode, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
 use crate::cache::Key;
 use crate::clock::seconds;
+use crate::head::head;
 use crate::state::{self, REPORT, State};
 
 /// How long a status waits for Works that are on their way.
-const PATIENCE: Duration = Duration::from_millis(1000);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Writes the binding's status and the template's.
 pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {
@@ -31,7 +32,10 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         return Ok(());
     }
     let works = works(state, id, &binding);
-    if state.members.wait_for(id, works.iter().map(|(_, work)| work), PATIENCE) {
+    if state
+        .members
+        .wait_for(id, works.iter().map(|(_, work)| work), PATIENCE)
+    {
         state.templates.add_soon(id.clone(), REPORT, super::REPORT_AFTER);
         return Ok(());
     }
@@ -40,7 +44,15 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         let mut told = binding.clone();
         told.status = status;
         let body = encode(&resource, &told);
-        replace_status(state, cache, &resource, &key, body, "failed to write the binding's status").await?;
+        replace_status(
+            state,
+            cache,
+            &resource,
+            &key,
+            body,
+            "failed to write the binding's status",
+        )
+        .await?;
     }
     report_template(state, id, &binding, &works).await?;
     if !unwanted(state, id, &binding).is_empty() && missing(state, id, &binding).is_empty() {
@@ -59,7 +71,7 @@ fn works(state: &State, id: &TemplateId, binding: &Binding) -> Vec<(String, Work
         .into_iter()
         .filter_map(|cached| {
             let cluster = names::cluster_of(&cached.key.namespace)?.to_owned();
-            let work: Work = state::parse(&cached)?;
+            let work = head(&cached)?.work;
             (work.metadata.label(label) == Some(binding_id(binding, id))).then_some((cluster, work))
         })
         .collect()
@@ -75,7 +87,10 @@ fn binding_status(
     let now = seconds(time);
     let verdict = state.verdicts.lock().get(id).cloned().unwrap_or_default();
     let mut status = binding.status.clone();
-    let views: Vec<WorkView<'_>> = works.iter().map(|(cluster, work)| WorkView { cluster, work }).collect();
+    let views: Vec<WorkView<'_>> = works
+        .iter()
+        .map(|(cluster, work)| WorkView { cluster, work })
+        .collect();
     let (mut items, fully_applied) = observe::aggregate_works(&views, &targets(binding), time);
     for (cluster, message) in &verdict.unrendered {
         let at = items.partition_point(|item| item.cluster_name < *cluster);
@@ -93,7 +108,8 @@ fn binding_status(
         items[at].applied_message.clone_from(message);
     }
     status.aggregated_status = items;
-    let claimed = binding.metadata.label(keys::PP_ID).is_some() || binding.metadata.label(keys::CPP_ID).is_some();
+    let claimed =
+        binding.metadata.label(keys::PP_ID).is_some() || binding.metadata.label(keys::CPP_ID).is_some();
     if let (Some((ok, reason, message)), true) = (&verdict.scheduled, claimed) {
         let outcome = match *reason {
             _ if *ok => Scheduled::Success,
@@ -119,7 +135,10 @@ fn unrendered(failures: &BTreeMap<String, String>, now: &str, conditions: &mut V
         conditions.retain(|condition| condition.kind != "Rendered");
         return;
     }
-    let message: Vec<String> = failures.iter().map(|(cluster, why)| format!("{cluster}: {why}")).collect();
+    let message: Vec<String> = failures
+        .iter()
+        .map(|(cluster, why)| format!("{cluster}: {why}"))
+        .collect();
     Condition {
         kind: "Rendered".to_owned(),
         status: "False".to_owned(),
@@ -142,7 +161,11 @@ async fn report_template(
         return Ok(());
     };
     let key = Key::new(&id.namespace, &id.name);
-    let Some(template) = kind.cache.get(&key).and_then(|cached| state::parse::<Value>(&cached)) else {
+    let Some(template) = kind
+        .cache
+        .get(&key)
+        .and_then(|cached| state::parse::<Value>(&cached))
+    else {
         return Ok(());
     };
     let targets = targets(binding);
@@ -166,7 +189,11 @@ async fn report_template(
         .as_ref()
         .and_then(|placement| placement.replica_scheduling.as_ref())
         .is_none_or(|scheduling| scheduling.replica_scheduling_type == "Duplicated");
-    let counts = if duplicated { Counts::Weakest } else { Counts::Summed };
+    let counts = if duplicated {
+        Counts::Weakest
+    } else {
+        Counts::Summed
+    };
     let Some(status) = observe::aggregate_template_as(&template, &reports, counts, state.clock.now()) else {
         return Ok(());
     };

@@ -9,13 +9,14 @@ use lockgate_api::{Binding, Cluster, OverridePolicy, Work, keys, names};
 use lockgate_engine::gate::{self, Release, Removal};
 use lockgate_engine::observe;
 use lockgate_engine::place::webster;
-use lockgate_engine::render::{self, RenderInput};
-use machinery_value::hash::canonical_hash;
+use lockgate_engine::render::{self, RenderInput, Rendered};
+use machinery_value::hash::{ValueHash, canonical_hash};
 
 use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT, REPORT_AFTER, Walk, binding_id};
 use crate::cache::Key;
 use crate::events::EventTarget;
+use crate::head::head;
 use crate::state::{self, State};
 
 /// How many Works of one template are written at once.
@@ -36,22 +37,37 @@ impl Walk<'_> {
         };
         let result = self.send_works(&binding).await;
         self.binding = Some(binding);
-        self.state.templates.add_soon(self.id.clone(), REPORT, REPORT_AFTER);
+        self.state
+            .templates
+            .add_soon(self.id.clone(), REPORT, REPORT_AFTER);
         result
     }
 
     async fn send_works(&self, binding: &Binding) -> Result<(), PassError> {
         let shares = self.shares(binding);
         let overrides = self.state.overrides.read().list();
+        let before = self
+            .state
+            .verdicts
+            .lock()
+            .get(self.id)
+            .cloned()
+            .unwrap_or_default();
+        let content = render::content_hash(&self.template);
         let mut unrendered = BTreeMap::new();
         let mut writes = Vec::new();
         for share in &shares {
-            match self.work(binding, share, &overrides) {
+            match self.work(binding, share, &overrides, &content) {
                 Ok(Some(work)) => writes.push(work),
                 Ok(None) => {}
                 Err(message) => {
-                    let target = EventTarget::of_value(&self.template);
-                    self.state.events.warn(&target, "ApplyOverridePolicyFailed", &message);
+                    // What was told is not told again.
+                    if before.unrendered.get(&share.cluster.metadata.name) != Some(&message) {
+                        let target = EventTarget::of_value(&self.template);
+                        self.state
+                            .events
+                            .warn(&target, "ApplyOverridePolicyFailed", &message);
+                    }
                     unrendered.insert(share.cluster.metadata.name.clone(), message);
                 }
             }
@@ -71,8 +87,11 @@ impl Walk<'_> {
     fn shares(&self, binding: &Binding) -> Vec<Share> {
         let spec = &binding.spec;
         let is_workload = spec.replicas > 0 || spec.replica_requirements.is_some();
-        let weights: Vec<(String, i64)> =
-            spec.clusters.iter().map(|target| (target.name.clone(), target.replicas)).collect();
+        let weights: Vec<(String, i64)> = spec
+            .clusters
+            .iter()
+            .map(|target| (target.name.clone(), target.replicas))
+            .collect();
         let divided = spec
             .placement
             .as_ref()
@@ -86,7 +105,10 @@ impl Walk<'_> {
         };
         let mut shares = Vec::new();
         let mut seen = BTreeSet::new();
-        let own = spec.clusters.iter().map(|target| (&target.name, Some(target.replicas)));
+        let own = spec
+            .clusters
+            .iter()
+            .map(|target| (&target.name, Some(target.replicas)));
         let required = spec
             .required_by
             .iter()
@@ -95,7 +117,11 @@ impl Walk<'_> {
             if !seen.insert(name) {
                 continue;
             }
-            if let Some(cluster) = self.state.cluster(name).filter(|cluster| !cluster.metadata.deleting()) {
+            if let Some(cluster) = self
+                .state
+                .cluster(name)
+                .filter(|cluster| !cluster.metadata.deleting())
+            {
                 shares.push(Share {
                     cluster,
                     replicas: replicas.filter(|_| is_workload),
@@ -112,21 +138,27 @@ impl Walk<'_> {
         binding: &Binding,
         share: &Share,
         overrides: &[Arc<OverridePolicy>],
+        content: &ValueHash,
     ) -> Result<Option<Work>, String> {
         let cluster = &share.cluster.metadata.name;
         let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let key = Key::new(&names::execution_namespace(cluster), &name);
-        let old: Option<Work> = state::work(&self.state.caches.works, &key);
-        if let Some(old) = &old
-            && old.metadata.deleting()
-        {
+        let cached = self.state.caches.works.get(&key);
+        let known = cached
+            .as_ref()
+            .and_then(|cached| head(cached))
+            .map(|head| head.work);
+        if known.as_ref().is_some_and(|work| work.metadata.deleting()) {
             // It goes first, without touching the member, and is made again then.
             return Ok(None);
         }
-        let work_id = old
+        let work_id = known
             .as_ref()
             .and_then(|work| work.metadata.label(keys::WORK_ID))
-            .map_or_else(|| derived_id(binding_id(binding, self.id), cluster), str::to_owned);
+            .map_or_else(
+                || derived_id(binding_id(binding, self.id), cluster),
+                str::to_owned,
+            );
         let input = RenderInput {
             template: &self.template,
             binding,
@@ -138,36 +170,33 @@ impl Walk<'_> {
             overrides,
             conflict_resolution: &binding.spec.conflict_resolution,
         };
-        let digest = render::inputs_digest(&input);
+        let suspend = Some(gate::release(&binding.spec, cluster) == Release::Suspended);
+        let preserve = Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
+        let digest = render::inputs_digest_with(content, &input);
+        let rendered = known
+            .as_ref()
+            .and_then(|work| work.metadata.annotation(keys::RENDERED_FROM))
+            == Some(&digest);
+        if let Some(known) = &known
+            && rendered
+            && known.spec.suspend_dispatching == suspend
+            && known.spec.preserve_resources_on_deletion == preserve
+        {
+            return Ok(None);
+        }
+        let old: Option<Work> = cached.as_ref().and_then(|cached| state::parse(cached));
         let mut work = old.clone().unwrap_or_default();
-        let suspended = gate::release(&binding.spec, cluster) == Release::Suspended;
-        work.spec.suspend_dispatching = Some(suspended);
-        work.spec.preserve_resources_on_deletion =
-            Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
-        if work.metadata.annotation(keys::RENDERED_FROM) != Some(&digest) {
+        work.spec.suspend_dispatching = suspend;
+        work.spec.preserve_resources_on_deletion = preserve;
+        if !rendered {
             let rendered = render::render(&input).map_err(|error| error.to_string())?;
+            // What another control plane rendered the same way stays as it is.
             let same = old.as_ref().is_some_and(|old| {
                 old.metadata.annotation(keys::RENDERED_FROM).is_none()
                     && old.spec.workload.manifests.first() == Some(&rendered.manifest)
             });
-            // What another control plane rendered the same way stays as it is.
             if !same {
-                work.spec.workload = Workload {
-                    manifests: vec![rendered.manifest],
-                };
-                let metadata = &mut work.metadata;
-                metadata.name.clone_from(&name);
-                metadata.namespace = names::execution_namespace(cluster);
-                metadata.labels.extend(rendered.labels);
-                metadata.annotations.remove(keys::APPLIED_OVERRIDES);
-                metadata.annotations.remove(keys::APPLIED_CLUSTER_OVERRIDES);
-                metadata.annotations.extend(rendered.annotations);
-                metadata.annotations.insert(keys::RENDERED_FROM.to_owned(), digest);
-                if !metadata.finalizers.iter().any(|f| f == keys::WORK_FINALIZER) {
-                    metadata.finalizers.push(keys::WORK_FINALIZER.to_owned());
-                }
-                // A binding's Work is nobody else's.
-                metadata.owner_references.clear();
+                put_rendered(&mut work, rendered, cluster);
             }
         }
         Ok((old.as_ref() != Some(&work)).then_some(work))
@@ -191,6 +220,28 @@ impl Walk<'_> {
             Removal::WaitFor(clusters) => Ok(clusters),
         }
     }
+}
+
+/// Makes a Work hold what was rendered for its cluster.
+fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
+    work.spec.workload = Workload {
+        manifests: vec![rendered.manifest],
+    };
+    let metadata = &mut work.metadata;
+    metadata.name = rendered.work_name;
+    metadata.namespace = names::execution_namespace(cluster);
+    metadata.labels.extend(rendered.labels);
+    metadata.annotations.remove(keys::APPLIED_OVERRIDES);
+    metadata.annotations.remove(keys::APPLIED_CLUSTER_OVERRIDES);
+    metadata.annotations.extend(rendered.annotations);
+    metadata
+        .annotations
+        .insert(keys::RENDERED_FROM.to_owned(), rendered.digest);
+    if !metadata.finalizers.iter().any(|f| f == keys::WORK_FINALIZER) {
+        metadata.finalizers.push(keys::WORK_FINALIZER.to_owned());
+    }
+    // A binding's Work is nobody else's.
+    metadata.owner_references.clear();
 }
 
 /// Awaits requests, some of them at once.
@@ -227,16 +278,19 @@ pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding:
         .filter(|cached| {
             let cluster = names::cluster_of(&cached.key.namespace).unwrap_or_default();
             !targets.contains(cluster)
-                && state::parse::<Work>(cached).is_some_and(|work| {
-                    !work.metadata.deleting() && super::is_bound_copy(&work, id)
-                })
+                && head(cached)
+                    .is_some_and(|head| !head.work.metadata.deleting() && super::is_bound_copy(&head, id))
         })
         .map(|cached| cached.key.clone())
         .collect()
 }
 
 /// The wanted clusters whose copies are not there yet.
-pub(crate) fn missing(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> BTreeSet<String> {
+pub(crate) fn missing(
+    state: &State,
+    id: &lockgate_engine::TemplateId,
+    binding: &Binding,
+) -> BTreeSet<String> {
     let name = names::work_name(&id.kind, &id.namespace, &id.name);
     binding
         .spec
@@ -244,7 +298,8 @@ pub(crate) fn missing(state: &State, id: &lockgate_engine::TemplateId, binding: 
         .iter()
         .filter(|target| {
             let key = Key::new(&names::execution_namespace(&target.name), &name);
-            !state::work(&state.caches.works, &key).is_some_and(|work| observe::is_applied(&work))
+            let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
+            !work.is_some_and(|head| observe::is_applied(&head.work))
         })
         .map(|target| target.name.clone())
         .collect()

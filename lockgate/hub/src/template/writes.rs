@@ -50,6 +50,7 @@ async fn put(
     body: Vec<u8>,
     what: &'static str,
 ) -> Result<bytes::Bytes, PassError> {
+    may_write(state)?;
     match state.link.replace(&path, body).await {
         Ok(answer) => {
             remember(cache, &answer);
@@ -60,6 +61,15 @@ async fn put(
             Err(PassError::Again)
         }
         Err(error) => Err(PassError::Link { what, error }),
+    }
+}
+
+/// Fails when another controller may be leading by now: then nothing that was decided here is written.
+fn may_write(state: &State) -> Result<(), PassError> {
+    if state.guard.may_write() {
+        Ok(())
+    } else {
+        Err(PassError::NotYet("another controller may be leading by now".into()))
     }
 }
 
@@ -78,10 +88,14 @@ pub(crate) async fn refresh(
     key: &Key,
 ) -> Result<(), PassError> {
     match state.link.get(&resource.object(&key.namespace, &key.name)).await {
-        Ok(answer) => remember(cache, &answer),
+        Ok(answer) => {
+            if let Err(error) = cache.learn_read(&answer) {
+                tracing::warn!(%error, "what was read again cannot be read");
+            }
+        }
         Err(LinkError::NotFound) => {
             if let Some(cached) = cache.get(key) {
-                cache.forget(key, &cached.uid);
+                cache.forget_gone(key, &cached.uid);
             }
         }
         Err(error) => {
@@ -111,11 +125,12 @@ pub(crate) async fn delete(
         propagation: None,
     };
     let path = resource.object(&key.namespace, &key.name);
+    may_write(state)?;
     match state.link.delete(&path, &options).await {
         // What the answer looks like depends on finalizers; the watch tells.
         Ok(()) => Ok(()),
         Err(LinkError::NotFound) => {
-            cache.forget(key, &cached.uid);
+            cache.forget_gone(key, &cached.uid);
             Ok(())
         }
         Err(LinkError::Conflict) => {
@@ -165,7 +180,13 @@ impl Walk<'_> {
         let body = encode(&resource, &binding);
         if binding.metadata.resource_version.is_empty() {
             let what = "failed to create the binding";
-            match self.state.link.create(&resource.collection(&key.namespace), body).await {
+            may_write(self.state)?;
+            match self
+                .state
+                .link
+                .create(&resource.collection(&key.namespace), body)
+                .await
+            {
                 Ok(answer) => remember(cache, &answer),
                 Err(LinkError::AlreadyExists) => {
                     refresh(self.state, cache, &resource, &key).await?;
@@ -174,7 +195,15 @@ impl Walk<'_> {
                 Err(error) => return Err(PassError::Link { what, error }),
             }
         } else {
-            replace(self.state, cache, &resource, &key, body, "failed to write the binding").await?;
+            replace(
+                self.state,
+                cache,
+                &resource,
+                &key,
+                body,
+                "failed to write the binding",
+            )
+            .await?;
         }
         self.binding = state::binding(cache, &key);
         Ok(())
@@ -193,7 +222,12 @@ impl Walk<'_> {
         let (cache, resource) = self.state.bindings(&self.id.namespace);
         let key = binding_key(self.id);
         // Rare and grave enough to ask the server itself whether the template is there.
-        let live = match self.state.link.get(&self.resource.object(&self.id.namespace, &self.id.name)).await {
+        let live = match self
+            .state
+            .link
+            .get(&self.resource.object(&self.id.namespace, &self.id.name))
+            .await
+        {
             Ok(live) => live,
             Err(LinkError::NotFound) => {
                 return Err(PassError::NotYet("the template is going".to_owned()));
@@ -204,7 +238,9 @@ impl Walk<'_> {
             }
         };
         let live: Value = serde_json::from_slice(&live).map_err(|e| PassError::NotYet(e.to_string()))?;
-        if object::meta_text(&live, "uid") != object::meta_text(&self.template, "uid") || object::deleting(&live) {
+        if object::meta_text(&live, "uid") != object::meta_text(&self.template, "uid")
+            || object::deleting(&live)
+        {
             return Err(PassError::NotYet("the template is not what it was".to_owned()));
         }
         if same_template {
@@ -217,7 +253,14 @@ impl Walk<'_> {
             }
         }
         if !old.metadata.deleting() {
-            delete(self.state, cache, &resource, &key, "failed to delete an old binding").await?;
+            delete(
+                self.state,
+                cache,
+                &resource,
+                &key,
+                "failed to delete an old binding",
+            )
+            .await?;
             refresh(self.state, cache, &resource, &key).await?;
         }
         if let Some(mut going) = state::binding(cache, &key) {
@@ -228,6 +271,7 @@ impl Walk<'_> {
                 .retain(|f| f != finalizer && f != lockgate_api::keys::DEPENDENCIES_FINALIZER);
             let body = encode(&resource, &going);
             let path = resource.object(&key.namespace, &key.name);
+            may_write(self.state)?;
             match self.state.link.replace(&path, body).await {
                 Ok(_) | Err(LinkError::NotFound) => {}
                 Err(LinkError::Conflict) => {
@@ -241,7 +285,9 @@ impl Walk<'_> {
             }
             refresh(self.state, cache, &resource, &key).await?;
             if cache.get(&key).is_some() {
-                return Err(PassError::NotYet("an old binding is held by other finalizers".to_owned()));
+                return Err(PassError::NotYet(
+                    "an old binding is held by other finalizers".to_owned(),
+                ));
             }
         }
         self.binding = None;
@@ -267,7 +313,12 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
     let key = Key::new(&work.metadata.namespace, &work.metadata.name);
     let body = encode(&resource, work);
     if work.metadata.resource_version.is_empty() {
-        match state.link.create(&resource.collection(&key.namespace), body).await {
+        may_write(state)?;
+        match state
+            .link
+            .create(&resource.collection(&key.namespace), body)
+            .await
+        {
             Ok(answer) => remember(&state.caches.works, &answer),
             Err(LinkError::AlreadyExists) => {
                 refresh(state, &state.caches.works, &resource, &key).await?;
@@ -279,7 +330,15 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
             }
         }
     } else {
-        replace(state, &state.caches.works, &resource, &key, body, "failed to write the Work").await?;
+        replace(
+            state,
+            &state.caches.works,
+            &resource,
+            &key,
+            body,
+            "failed to write the Work",
+        )
+        .await?;
     }
     state.members.wake(&key);
     Ok(())
@@ -288,7 +347,21 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
 /// Deletes a Work.
 pub(crate) async fn delete_work(state: &State, key: &Key) -> Result<(), PassError> {
     let works = &state.caches.works;
-    delete(state, works, &Resource::works(), key, "failed to delete a Work").await
+    delete(state, works, &Resource::works(), key, "failed to delete a Work").await?;
+    let cluster = lockgate_api::names::cluster_of(&key.namespace).unwrap_or_default();
+    if state.cluster(cluster).is_none() {
+        // No lane would let it go: its cluster is gone, and with it whatever was there.
+        refresh(state, works, &Resource::works(), key).await?;
+        if let Some(work) = state::work(works, key) {
+            release_work(state, key, &work).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings the newest form of a Work into memory.
+pub(crate) async fn refresh_work(state: &State, key: &Key) -> Result<(), PassError> {
+    refresh(state, &state.caches.works, &Resource::works(), key).await
 }
 
 /// Lets a Work go that is being deleted.
@@ -296,7 +369,10 @@ pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Resul
     let resource = Resource::works();
     let works = &state.caches.works;
     let mut going = work.clone();
-    going.metadata.finalizers.retain(|f| f != lockgate_api::keys::WORK_FINALIZER);
+    going
+        .metadata
+        .finalizers
+        .retain(|f| f != lockgate_api::keys::WORK_FINALIZER);
     let body = encode(&resource, &going);
     match replace(state, works, &resource, key, body, "failed to let a Work go").await {
         Ok(_) => {
@@ -316,6 +392,14 @@ pub(crate) async fn write_work_status(state: &State, key: &Key, work: &Work) -> 
     let resource = Resource::works();
     let works = &state.caches.works;
     let body = encode(&resource, work);
-    replace_status(state, works, &resource, key, body, "failed to write the Work's status").await?;
+    replace_status(
+        state,
+        works,
+        &resource,
+        key,
+        body,
+        "failed to write the Work's status",
+    )
+    .await?;
     Ok(())
 }

@@ -1,0 +1,246 @@
+//! Placements that are refused. Each is one step away from one that is accepted.
+
+use serde_json::{Value, json};
+
+use super::Case;
+
+pub(crate) fn placements() -> Vec<Case> {
+    let placement = |field: &str, value: Value| json!({"placement": {field: value}});
+    let aggregated = json!({"replicaDivisionPreference": "Aggregated"});
+    let with_overflow = |scheduling: Value, term: Value| json!({"placement": {"replicaScheduling": scheduling, "clusterAffinities": [term]}});
+    let field_selector = |requirement: Value| {
+        placement(
+            "clusterAffinity",
+            json!({"fieldSelector": {"matchExpressions": [requirement]}}),
+        )
+    };
+    let weights = |weight: Value| {
+        placement(
+            "replicaScheduling",
+            json!({"weightPreference": {"staticWeightList": [weight]}}),
+        )
+    };
+    let long_name = format!("{}/a", "d".repeat(32));
+    let cases: Vec<(Value, &'static str)> = vec![
+        (
+            json!({"placement": {"clusterAffinity": {}, "clusterAffinities": [{"affinityName": "a"}]}}),
+            "spec.placement.clusterAffinities",
+        ),
+        (
+            field_selector(json!({"key": "name", "operator": "In", "values": ["a"]})),
+            "spec.placement.clusterAffinity.fieldSelector.matchExpressions[0].key",
+        ),
+        (
+            field_selector(json!({"key": "zone", "operator": "Exists", "values": ["a"]})),
+            "spec.placement.clusterAffinity.fieldSelector.matchExpressions[0].operator",
+        ),
+        (
+            field_selector(json!({"key": "zone", "operator": "In", "values": []})),
+            "spec.placement.clusterAffinity.fieldSelector.matchExpressions[0].values",
+        ),
+        (
+            field_selector(json!({"key": "zone", "operator": "In"})),
+            "spec.placement.clusterAffinity.fieldSelector.matchExpressions[0].values",
+        ),
+        (
+            placement(
+                "clusterAffinity",
+                json!({"labelSelector": {"matchExpressions": [{"key": "a b", "operator": "Exists"}]}}),
+            ),
+            "spec.placement.clusterAffinity.labelSelector.matchExpressions[0].key",
+        ),
+        (
+            placement("clusterAffinities", json!([{}])),
+            "spec.placement.clusterAffinities[0].affinityName",
+        ),
+        (
+            placement("clusterAffinities", json!([{"affinityName": ""}])),
+            "spec.placement.clusterAffinities[0].affinityName",
+        ),
+        (
+            placement("clusterAffinities", json!([{"affinityName": "a b"}])),
+            "spec.placement.clusterAffinities[0].affinityName",
+        ),
+        (
+            placement("clusterAffinities", json!([{"affinityName": long_name}])),
+            "spec.placement.clusterAffinities[0].affinityName",
+        ),
+        (
+            placement(
+                "clusterAffinities",
+                json!([{"affinityName": "a"}, {"affinityName": "b"}, {"affinityName": "a"}]),
+            ),
+            "spec.placement.clusterAffinities",
+        ),
+        (
+            placement(
+                "clusterAffinities",
+                json!([{"affinityName": "a", "fieldSelector": {"matchExpressions": [
+                {"key": "name", "operator": "In", "values": ["a"]}]}}]),
+            ),
+            "spec.placement.clusterAffinities[0].fieldSelector.matchExpressions[0].key",
+        ),
+        (
+            placement(
+                "clusterAffinities",
+                json!([{"affinityName": "a", "clusterNames": ["m"], "overflowAffinities": [{"affinityName": "b"}]}]),
+            ),
+            "overflowAffinities",
+        ),
+        (
+            with_overflow(
+                json!({"replicaSchedulingType": "Duplicated", "replicaDivisionPreference": "Aggregated"}),
+                json!({"affinityName": "a", "clusterNames": ["m"], "overflowAffinities": [{"affinityName": "b"}]}),
+            ),
+            "overflowAffinities",
+        ),
+        (
+            with_overflow(
+                json!({"replicaDivisionPreference": "Weighted"}),
+                json!({"affinityName": "a", "clusterNames": ["m"], "overflowAffinities": [{"affinityName": "b"}]}),
+            ),
+            "overflowAffinities",
+        ),
+        (
+            with_overflow(
+                aggregated.clone(),
+                json!({"affinityName": "a", "overflowAffinities": [{"affinityName": "b"}]}),
+            ),
+            "spec.placement.clusterAffinities[0].overflowAffinities",
+        ),
+        (
+            with_overflow(
+                aggregated.clone(),
+                json!({"affinityName": "a", "clusterNames": ["m"], "overflowAffinities": [{"affinityName": "a"}]}),
+            ),
+            "spec.placement.clusterAffinities[0].overflowAffinities",
+        ),
+        (
+            with_overflow(
+                aggregated,
+                json!({"affinityName": "a", "clusterNames": ["m"], "overflowAffinities": [
+                {"affinityName": "b"}, {"affinityName": "b"}]}),
+            ),
+            "spec.placement.clusterAffinities[0].overflowAffinities",
+        ),
+        (
+            placement(
+                "clusterTolerations",
+                json!([{"key": "a", "operator": "Lt", "value": "1"}]),
+            ),
+            "spec.placement.clusterTolerations[0].operator",
+        ),
+        (
+            placement(
+                "clusterTolerations",
+                json!([{"key": "a", "operator": "Gt", "value": "1"}]),
+            ),
+            "spec.placement.clusterTolerations[0].operator",
+        ),
+        (
+            placement("spreadConstraints", json!([{"spreadByField": "city"}])),
+            "spec.placement.spreadConstraints[0].spreadByField",
+        ),
+        (
+            placement(
+                "spreadConstraints",
+                json!([{"spreadByField": "cluster", "spreadByLabel": "a"}]),
+            ),
+            "spec.placement.spreadConstraints[0].spreadByLabel",
+        ),
+        (
+            placement("spreadConstraints", json!([{"minGroups": -1}])),
+            "spec.placement.spreadConstraints[0].minGroups",
+        ),
+        (
+            placement("spreadConstraints", json!([{"minGroups": 1.5}])),
+            "spec.placement.spreadConstraints[0].minGroups",
+        ),
+        (
+            placement("spreadConstraints", json!([{"minGroups": 1e30}])),
+            "spec.placement.spreadConstraints[0].minGroups",
+        ),
+        (
+            placement("spreadConstraints", json!([{"maxGroups": -1}])),
+            "spec.placement.spreadConstraints[0].maxGroups",
+        ),
+        (
+            placement("spreadConstraints", json!([{"minGroups": 3, "maxGroups": 2}])),
+            "spec.placement.spreadConstraints[0].maxGroups",
+        ),
+        (
+            placement(
+                "spreadConstraints",
+                json!([{"spreadByField": "cluster"}, {"spreadByField": "cluster"}]),
+            ),
+            "spec.placement.spreadConstraints",
+        ),
+        (
+            placement("spreadConstraints", json!([{"spreadByField": "cluster"}, {}])),
+            "spec.placement.spreadConstraints",
+        ),
+        (
+            placement("spreadConstraints", json!([{"spreadByField": "region"}])),
+            "spec.placement.spreadConstraints",
+        ),
+        (
+            placement(
+                "spreadConstraints",
+                json!([{"spreadByField": "region"}, {"spreadByLabel": "a"}]),
+            ),
+            "spec.placement.spreadConstraints",
+        ),
+        (
+            placement("replicaScheduling", json!({"replicaSchedulingType": "Even"})),
+            "spec.placement.replicaScheduling.replicaSchedulingType",
+        ),
+        (
+            placement("replicaScheduling", json!({"replicaDivisionPreference": "Even"})),
+            "spec.placement.replicaScheduling.replicaDivisionPreference",
+        ),
+        (
+            weights(json!({"targetCluster": {}, "weight": 0})),
+            "spec.placement.replicaScheduling.weightPreference.staticWeightList[0].weight",
+        ),
+        (
+            weights(json!({"weight": 1})),
+            "spec.placement.replicaScheduling.weightPreference.staticWeightList[0].targetCluster",
+        ),
+        (
+            weights(
+                json!({"weight": 1, "targetCluster": {"fieldSelector": {"matchExpressions": [
+                {"key": "name", "operator": "In", "values": ["a"]}]}}}),
+            ),
+            "staticWeightList[0].targetCluster.fieldSelector.matchExpressions[0].key",
+        ),
+        (
+            placement(
+                "replicaScheduling",
+                json!({"weightPreference": {"dynamicWeight": "Free"}}),
+            ),
+            "spec.placement.replicaScheduling.weightPreference.dynamicWeight",
+        ),
+        (
+            placement(
+                "workloadAffinity",
+                json!({"affinity": {"groupByLabelKey": "a b"}}),
+            ),
+            "spec.placement.workloadAffinity.affinity.groupByLabelKey",
+        ),
+        (
+            placement("workloadAffinity", json!({"antiAffinity": {}})),
+            "spec.placement.workloadAffinity.antiAffinity.groupByLabelKey",
+        ),
+        (
+            placement(
+                "workloadAffinity",
+                json!({"affinity": {"groupByLabelKey": "a"}, "antiAffinity": {"groupByLabelKey": "a"}}),
+            ),
+            "spec.placement.workloadAffinity.antiAffinity.groupByLabelKey",
+        ),
+    ];
+    cases
+        .into_iter()
+        .map(|(spec, field)| ("Propagation", spec, field))
+        .collect()
+}

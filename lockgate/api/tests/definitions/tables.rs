@@ -1,0 +1,94 @@
+//! What `kubectl get` prints.
+
+use serde_json::{Value, json};
+
+use crate::harness::Server;
+
+pub(crate) async fn check(server: &Server) {
+    let table = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+    // Path, wanted columns (those of -o wide in brackets), a row's name, and its cells but for name and age.
+    let cases: [(&str, &str, &str, Value); 7] = [
+        (
+            "/apis/policy.karmada.io/v1alpha1/namespaces/shop/propagationpolicies",
+            "Name CONFLICT-RESOLUTION PRIORITY AGE",
+            "web",
+            json!(["Abort", "0"]),
+        ),
+        (
+            "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies",
+            "Name CONFLICT-RESOLUTION PRIORITY AGE",
+            "roles",
+            json!(["Abort", "0"]),
+        ),
+        (
+            "/apis/policy.karmada.io/v1alpha1/namespaces/shop/overridepolicies",
+            "Name Age",
+            "web-image",
+            json!([]),
+        ),
+        (
+            "/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings",
+            "Name SCHEDULED FULLYAPPLIED AGE",
+            "api-deployment",
+            json!(["True", "False"]),
+        ),
+        (
+            "/apis/work.karmada.io/v1alpha2/clusterresourcebindings",
+            "Name SCHEDULED FULLYAPPLIED AGE",
+            "shop-reader-clusterrole",
+            json!(["True", "True"]),
+        ),
+        (
+            "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works",
+            "Name WORKLOAD-KIND APPLIED AGE",
+            "api-84bb5b647b",
+            json!(["Deployment", "True"]),
+        ),
+        (
+            "/apis/cluster.karmada.io/v1alpha1/clusters",
+            "Name Version Mode Ready Age [Zones] [Region] [Provider] [API-Endpoint] [Proxy-URL]",
+            "member1",
+            json!([
+                "v0.0.0-master+$Format:%H$",
+                "Push",
+                "True",
+                null,
+                null,
+                null,
+                "https://127.0.0.1:7001",
+                null
+            ]),
+        ),
+    ];
+    for (path, columns, name, cells) in cases {
+        let answer = server.send("GET", path, &table, None).await.granted();
+        let found: Vec<String> = answer["columnDefinitions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|column| {
+                let name = column["name"].as_str().unwrap();
+                if column["priority"] == 0 {
+                    name.to_owned()
+                } else {
+                    format!("[{name}]")
+                }
+            })
+            .collect();
+        assert_eq!(found.join(" "), columns, "{path}");
+        let age = found
+            .iter()
+            .position(|column| column.eq_ignore_ascii_case("age"))
+            .unwrap();
+        let row = answer["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["cells"][0] == name)
+            .unwrap_or_else(|| panic!("{path}: no {name} in {answer}"));
+        let mut shown = row["cells"].as_array().unwrap().clone();
+        shown.remove(age);
+        shown.remove(0);
+        assert_eq!(Value::Array(shown), cells, "{path}");
+    }
+}
