@@ -66,6 +66,8 @@ fn main() -> std::process::ExitCode {
     // A service says what it does; a command only what is wrong.
     let level = match arguments.command {
         Command::Controller(_) => "info",
+        // Scenarios break things on purpose; their reports say what is wrong.
+        Command::Scenario(_) => "error",
         _ => "warn",
     };
     start_logging(level);
