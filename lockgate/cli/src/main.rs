@@ -7,6 +7,7 @@ mod exit;
 mod gates;
 mod join;
 mod print;
+mod scenario;
 mod status;
 mod unjoin;
 mod up;
@@ -45,6 +46,8 @@ enum Command {
     Status(status::StatusArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
     Crds,
+    /// Run scenario files, and say which hold
+    Scenario(scenario::ScenarioArguments),
     /// Measure
     #[command(subcommand)]
     Bench(Bench),
@@ -63,6 +66,8 @@ fn main() -> std::process::ExitCode {
     // A service says what it does; a command only what is wrong.
     let level = match arguments.command {
         Command::Controller(_) => "info",
+        // Scenarios break things on purpose; their reports say what is wrong.
+        Command::Scenario(_) => "error",
         _ => "warn",
     };
     start_logging(level);
@@ -79,6 +84,7 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(bench) => {
             let measured = match bench {

@@ -1,12 +1,12 @@
 //! What a person reads when an expectation does not hold.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 /// The longest excerpt of an object, in lines.
-const EXCERPT: usize = 60;
+const EXCERPT: usize = 120;
 
 /// Why a scenario failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
+        write!(f, "{}", shortened(&self.file).display())?;
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
@@ -44,6 +44,17 @@ impl fmt::Display for Failure {
         }
         Ok(())
     }
+}
+
+/// The path without its detours.
+fn shortened(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).map_or_else(
+        |_| path.to_owned(),
+        |whole| {
+            let here = std::env::current_dir().unwrap_or_default();
+            whole.strip_prefix(&here).map_or(whole.clone(), Path::to_owned)
+        },
+    )
 }
 
 fn indented(text: &str, by: &str) -> String {

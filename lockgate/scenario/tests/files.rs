@@ -1,27 +1,9 @@
 //! Every scenario file of the repository.
 
-use std::path::{Path, PathBuf};
+mod support;
 
 use lockgate_scenario::{Embedded, NoPlane, Scenario, Variant, run};
-
-/// The files below `scenarios/`, sorted.
-fn files() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut files = Vec::new();
-    let mut open = vec![root];
-    while let Some(directory) = open.pop() {
-        for entry in std::fs::read_dir(&directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "yaml") {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    files
-}
+use support::files;
 
 #[test]
 fn every_file_is_a_scenario() {

@@ -1,5 +1,7 @@
 //! Expectations.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::Runner;
@@ -10,6 +12,9 @@ use crate::path::Path;
 use crate::reference::Reference;
 use crate::report::{Failure, excerpt, shown};
 use crate::server::Snapshot;
+
+/// How long after a failure an expectation is looked at once more, for the report.
+const LATER: Duration = Duration::from_secs(2);
 
 /// What was expected, what was found, and the object that was looked at.
 struct Mismatch {
@@ -37,17 +42,27 @@ type Checked = Result<(), Mismatch>;
 
 impl Runner<'_> {
     pub(super) async fn check(&self, number: usize, expectation: &Expectation) -> Result<(), Box<Failure>> {
-        self.checked(expectation).await.map_err(|mismatch| {
-            Box::new(Failure {
-                file: self.scenario.file.clone(),
-                line: expectation.line,
-                step: number,
-                title: expectation.title.clone(),
-                expected: mismatch.expected,
-                found: mismatch.found,
-                object: mismatch.object,
-            })
-        })
+        let Err(mismatch) = self.checked(expectation).await else {
+            return Ok(());
+        };
+        // Whether it holds a moment later tells a wrong decision from one that nobody waited for.
+        tokio::time::sleep(LATER).await;
+        let later = match self.checked(expectation).await {
+            Ok(()) => format!(
+                "\n(it held {} seconds later: something was not waited for)",
+                LATER.as_secs()
+            ),
+            Err(_) => String::new(),
+        };
+        Err(Box::new(Failure {
+            file: self.scenario.file.clone(),
+            line: expectation.line,
+            step: number,
+            title: expectation.title.clone(),
+            expected: mismatch.expected,
+            found: mismatch.found + &later,
+            object: mismatch.object,
+        }))
     }
 
     async fn checked(&self, expectation: &Expectation) -> Checked {
