@@ -26,7 +26,7 @@ use crate::events::EventTarget;
 use crate::head::Head;
 use crate::link::LinkError;
 use crate::resource::Resource;
-use crate::state::{self, REPORT, State, WALK};
+use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use report::report;
 pub(crate) use works::{derived_id, put_rendered, removal, targets};
@@ -197,9 +197,7 @@ impl Walk<'_> {
             if frozen != *binding {
                 self.write_binding(frozen).await?;
             }
-            self.state
-                .templates
-                .add_soon(self.id.clone(), REPORT, REPORT_AFTER);
+            self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         }
         Ok(())
     }

@@ -121,8 +121,7 @@ pub(crate) async fn pass(
                     recreated: false,
                 },
                 None,
-            )
-            .await?;
+            );
             // The cluster's kinds change with its status, which brings us here again.
             return Ok(Sent::Settled);
         }
@@ -136,7 +135,7 @@ pub(crate) async fn pass(
     let object_key = object_key(manifest);
     let live: Option<Value> = objects.get(&object_key).and_then(|cached| state::parse(&cached));
     if suspended {
-        tell(state, &key, &work, Outcome::Suspended, live.as_ref()).await?;
+        tell(state, &key, &work, Outcome::Suspended, live.as_ref());
         return Ok(Sent::Settled);
     }
     let sending = Sending {
@@ -151,7 +150,7 @@ pub(crate) async fn pass(
     };
     let (outcome, live, took) = sending.send(live).await?;
     let refused = matches!(outcome, Outcome::Failed { .. });
-    tell(state, &key, &work, outcome, live.as_ref()).await?;
+    tell(state, &key, &work, outcome, live.as_ref());
     if refused {
         return Err(SendError::NotYet("the member refused the manifest".into()));
     }
@@ -227,7 +226,10 @@ struct Sending<'a> {
 impl Sending<'_> {
     /// Brings the member to the manifest. Answers what came of it, the object there, and how long the member took if it was
     /// asked.
-    async fn send(&self, mut live: Option<Value>) -> Result<(Outcome, Option<Value>, Option<Duration>), SendError> {
+    async fn send(
+        &self,
+        mut live: Option<Value>,
+    ) -> Result<(Outcome, Option<Value>, Option<Duration>), SendError> {
         let mut took = None;
         // The first answer may tell of an object that was not known; the second try knows it.
         for _ in 0..3 {

@@ -13,7 +13,7 @@ use lockgate_engine::render::{self, RenderInput, Rendered};
 use machinery_value::hash::{ValueHash, canonical_hash};
 
 use super::writes::{delete_work, write_work};
-use super::{PassError, REPORT, REPORT_AFTER, Walk, binding_id};
+use super::{PassError, REPORT_AFTER, Walk, binding_id};
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
@@ -37,9 +37,7 @@ impl Walk<'_> {
         };
         let result = self.send_works(&binding).await;
         self.binding = Some(binding);
-        self.state
-            .templates
-            .add_soon(self.id.clone(), REPORT, REPORT_AFTER);
+        self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         result
     }
 
