@@ -49,6 +49,8 @@ pub struct Decision {
     pub holder: Option<Arc<PropagationPolicy>>,
     /// Whom it was taken from, if by preemption.
     pub preempted: Option<Claim>,
+    /// Why what the owner says waits for the template's own changes, if it does.
+    pub waits: Option<HoldReason>,
     /// What happens to its propagation.
     pub act: Act,
 }
@@ -105,8 +107,9 @@ pub enum HoldReason {
 pub fn claim(input: &ClaimInput<'_>) -> Decision {
     let past = Past::of(input.template, input.binding);
     let (holder, preempted) = holder::holder(input, &past);
+    let waits = holder.as_ref().and_then(|policy| waits(policy, input.gates));
     let act = match &holder {
-        Some(policy) => activation(input, policy, &past),
+        Some(policy) => activation(input, policy, &past, waits),
         None if input.binding.is_some() => Act::Freeze {
             changed: past.changed(),
         },
@@ -115,24 +118,33 @@ pub fn claim(input: &ClaimInput<'_>) -> Decision {
     Decision {
         holder,
         preempted,
+        waits,
         act,
     }
 }
 
-fn activation(input: &ClaimInput<'_>, policy: &PropagationPolicy, past: &Past) -> Act {
+fn waits(policy: &PropagationPolicy, gates: Gates) -> Option<HoldReason> {
+    if policy.spec.is_lazy() {
+        Some(HoldReason::Lazy)
+    } else if gates.static_policy {
+        Some(HoldReason::StaticPolicy)
+    } else {
+        None
+    }
+}
+
+fn activation(
+    input: &ClaimInput<'_>,
+    policy: &PropagationPolicy,
+    past: &Past,
+    waits: Option<HoldReason>,
+) -> Act {
     if past.asked {
         return Act::Activate(Because::Asked);
     }
     if past.changed() {
         return Act::Activate(Because::TemplateChanged);
     }
-    let waits = if policy.spec.is_lazy() {
-        Some(HoldReason::Lazy)
-    } else if input.gates.static_policy {
-        Some(HoldReason::StaticPolicy)
-    } else {
-        None
-    };
     match (input.binding, waits) {
         (Some(binding), _) => next_activation(binding, policy, past, waits),
         (None, Some(why)) => first_activation(input.template, policy, past, why),

@@ -23,7 +23,7 @@ use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
 use crate::queue::Queue;
 use crate::resource::Resource;
-use crate::state::{Caches, REPORT, State, WALK};
+use crate::state::{Caches, RENDER, REPORT, State, WALK};
 use crate::template::{self, PassError};
 use crate::watch::{Following, follow};
 
@@ -224,8 +224,8 @@ impl Hub {
                 while let Some((id, aspects)) = state.templates.next().await {
                     let begun = std::time::Instant::now();
                     let mut result = Ok(());
-                    if aspects & WALK != 0 {
-                        result = template::walk(&state, &id).await;
+                    if aspects & (WALK | RENDER) != 0 {
+                        result = template::walk(&state, &id, aspects & RENDER != 0).await;
                         state.metrics.sync_work(result.is_ok(), begun.elapsed());
                     }
                     if result.is_ok() && aspects & REPORT != 0 {
@@ -239,7 +239,7 @@ impl Hub {
             let state = state.clone();
             self.tasks.spawn(async move {
                 while let Some((name, aspects)) = state.namespaces.next().await {
-                    let result = namespaces::pass(&state, &name).await;
+                    let result = namespaces::pass(&state, &name, aspects & RENDER != 0).await;
                     finish(&state.namespaces, &name, aspects, result);
                 }
             });

@@ -30,6 +30,9 @@ pub(crate) const WALK: Aspects = 1;
 /// A template's status and its binding's need attention.
 pub(crate) const REPORT: Aspects = 2;
 
+/// A template's Works must be rendered again, although nothing says that an input changed.
+pub(crate) const RENDER: Aspects = 4;
+
 /// What every pass looks at.
 pub(crate) struct State {
     pub(crate) link: Link,

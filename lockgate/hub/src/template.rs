@@ -29,7 +29,7 @@ use crate::resource::Resource;
 use crate::state::{self, REPORT, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use report::report;
-pub(crate) use works::{derived_id, removal, targets};
+pub(crate) use works::{derived_id, put_rendered, removal, targets};
 pub(crate) use writes::{delete_work, encode, refresh_work, release_work, write_work, write_work_status};
 
 /// How long a status waits for more to tell.
@@ -72,10 +72,12 @@ struct Walk<'a> {
     resource: Resource,
     template: Value,
     binding: Option<Binding>,
+    /// Whether Works are rendered again although no input changed: somebody edited one by hand.
+    render: bool,
 }
 
 /// Walks one template through the stations.
-pub(crate) async fn walk(state: &State, id: &TemplateId) -> Result<(), PassError> {
+pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result<(), PassError> {
     let Some(kind) = state.kinds.served(&id.api_version, &id.kind) else {
         // Nothing can be said of a kind that is not served, or not known well enough yet.
         return Ok(());
@@ -115,6 +117,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId) -> Result<(), PassError
         resource: kind.resource.clone(),
         template,
         binding,
+        render,
     };
     walk.settle_binding().await?;
     walk.run().await

@@ -33,7 +33,7 @@ pub(crate) struct Site {
 pub(crate) enum Watched {
     /// It is in this process. The simulation of its workloads ends with it.
     Embedded {
-        tower: Tower,
+        tower: Box<Tower>,
         _simulation: Option<lockgate_sim::Member>,
     },
     /// It is elsewhere, and this is done for it that its own controllers would do.

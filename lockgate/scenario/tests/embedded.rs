@@ -3,7 +3,7 @@
 
 mod support;
 
-use lockgate_scenario::{Embedded, HubPlane, Scenario, Variant, run};
+use lockgate_scenario::{Embedded, HubPlane, Variant};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_scenario_holds() {
@@ -13,24 +13,7 @@ async fn every_scenario_holds() {
         Ok("cut") => Variant::CutEveryWrite,
         _ => Variant::Plain,
     };
-    let part = std::env::var("SCENARIO").unwrap_or_default();
-    let mut backend = Embedded::new();
-    let mut failures = Vec::new();
-    for file in support::files() {
-        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
-        if !scenario.name.contains(&part) {
-            continue;
-        }
-        let outcome = run(&scenario, &mut backend, &HubPlane, variant).await;
-        println!(
-            "{} {} ({} ms, {} runs)",
-            if outcome.failure.is_none() { "ok  " } else { "FAIL" },
-            outcome.name,
-            outcome.took.as_millis(),
-            outcome.runs
-        );
-        failures.extend(outcome.failure.map(|failure| failure.to_string()));
-    }
+    let failures = support::run_all(&mut Embedded::new(), &HubPlane, variant).await;
     assert!(
         failures.is_empty(),
         "{} failed:\n\n{}",

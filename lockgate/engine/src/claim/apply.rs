@@ -29,8 +29,9 @@ impl Decision {
                 set(marked, "annotations", keys::ACTIVATED, None);
                 return stale;
             }
-            // A record that is there says why this activation happens, and must say so until it has happened.
-            (Act::Activate(because), Some(policy)) if claimed && own.is_none() => {
+            // If we are cut off here, the record says what was decided. One that is there says why, and must go on saying
+            // so until it has happened. Where nothing ever waits, nothing needs to be said.
+            (Act::Activate(because), Some(policy)) if claimed && own.is_none() && self.waits.is_some() => {
                 let mut record = Record::of(template).by(policy.permanent_id(), policy.metadata.generation);
                 if *because == Because::Asked {
                     record.request = None;

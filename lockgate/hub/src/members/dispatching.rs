@@ -9,6 +9,7 @@ use std::time::Duration;
 use lockgate_api::work::LastApplied;
 use lockgate_api::{Cluster, Condition, Work, keys, names};
 use lockgate_engine::dispatch::{self, Dispatch, DispatchInput, Withdraw};
+use lockgate_engine::render::manifest_hash;
 use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -61,6 +62,7 @@ pub(crate) async fn pass(
     let key = Key::new(&names::execution_namespace(&lane.cluster), name);
     let Some(work) = state::work(&state.caches.works, &key) else {
         lane.corrections.lock().remove(name);
+        lane.doubted.lock().remove(name);
         return Ok(Sent::Settled);
     };
     let Some(link) = lane.link() else {
@@ -82,6 +84,20 @@ pub(crate) async fn pass(
     let Some(manifest) = work.spec.workload.manifests.first() else {
         return Ok(Sent::Settled);
     };
+    if edited(lane, &work, manifest) {
+        // It is rendered again, and the member keeps what it has until then.
+        let id = TemplateId::of(manifest);
+        if work
+            .metadata
+            .controller()
+            .is_some_and(|owner| owner.kind == "Namespace")
+        {
+            state.namespaces.add(id.name, state::RENDER);
+        } else {
+            state.templates.add(id, state::RENDER);
+        }
+        return Ok(Sent::Settled);
+    }
     let suspended = is_suspended(&work);
     let resource = match member_resource(&cluster, manifest) {
         Some(resource) => resource,
@@ -140,6 +156,26 @@ pub(crate) async fn pass(
         return Err(SendError::NotYet("the member refused the manifest".into()));
     }
     Ok(took.map_or(Sent::Settled, Sent::Member))
+}
+
+/// Whether somebody edited the manifest by hand: only what was rendered is sent. A manifest that the server keeps in another
+/// form than it was sent in would be rendered for ever; so each generation of a Work is doubted once.
+fn edited(lane: &Lane, work: &Work, manifest: &Value) -> bool {
+    let Some(hash) = work.metadata.annotation(keys::RENDERED) else {
+        return false;
+    };
+    if hash == manifest_hash(manifest) {
+        return false;
+    }
+    let doubt = (work.metadata.uid.clone(), work.metadata.generation);
+    let mut doubted = lane.doubted.lock();
+    match doubted.get(&work.metadata.name) {
+        Some(known) if *known == doubt => false,
+        _ => {
+            doubted.insert(work.metadata.name.clone(), doubt);
+            true
+        }
+    }
 }
 
 /// Whether nothing is sent.

@@ -33,6 +33,8 @@ pub(crate) struct Lane {
     pub(crate) objects: Objects,
     /// How often each object was corrected lately.
     pub(crate) corrections: Mutex<HashMap<String, Corrections>>,
+    /// The Works whose manifests are not what was rendered, with the uid and generation that was doubted.
+    pub(crate) doubted: Mutex<HashMap<String, (String, i64)>>,
     link: Mutex<Option<Link>>,
     window: Mutex<Window>,
     clock: Clock,
@@ -80,6 +82,7 @@ impl Lane {
             queue: Queue::new(clock.clone()),
             objects: Objects::default(),
             corrections: Mutex::default(),
+            doubted: Mutex::default(),
             link: Mutex::default(),
             window: Mutex::default(),
             clock,

@@ -179,6 +179,7 @@ impl Walk<'_> {
             == Some(&digest);
         if let Some(known) = &known
             && rendered
+            && !self.render
             && known.spec.suspend_dispatching == suspend
             && known.spec.preserve_resources_on_deletion == preserve
         {
@@ -188,7 +189,7 @@ impl Walk<'_> {
         let mut work = old.clone().unwrap_or_default();
         work.spec.suspend_dispatching = suspend;
         work.spec.preserve_resources_on_deletion = preserve;
-        if !rendered {
+        if !rendered || self.render {
             let rendered = render::render(&input).map_err(|error| error.to_string())?;
             // What another control plane rendered the same way stays as it is.
             let same = old.as_ref().is_some_and(|old| {
@@ -224,7 +225,8 @@ impl Walk<'_> {
 }
 
 /// Makes a Work hold what was rendered for its cluster.
-fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
+pub(crate) fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
+    let hash = render::manifest_hash(&rendered.manifest);
     work.spec.workload = Workload {
         manifests: vec![rendered.manifest],
     };
@@ -238,6 +240,7 @@ fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
     metadata
         .annotations
         .insert(keys::RENDERED_FROM.to_owned(), rendered.digest);
+    metadata.annotations.insert(keys::RENDERED.to_owned(), hash);
     if !metadata.finalizers.iter().any(|f| f == keys::WORK_FINALIZER) {
         metadata.finalizers.push(keys::WORK_FINALIZER.to_owned());
     }

@@ -69,7 +69,9 @@ fn may_write(state: &State) -> Result<(), PassError> {
     if state.guard.may_write() {
         Ok(())
     } else {
-        Err(PassError::NotYet("another controller may be leading by now".into()))
+        Err(PassError::NotYet(
+            "another controller may be leading by now".into(),
+        ))
     }
 }
 

@@ -72,7 +72,7 @@ impl Embedded {
             endpoint: format!("https://{name}.invalid"),
             authority: None,
             watched: Watched::Embedded {
-                tower: Tower::start(&server, simulated),
+                tower: Box::new(Tower::start(&server, simulated)),
                 _simulation: simulation,
             },
         })

@@ -2,6 +2,7 @@
 //! cleaned in between: everything that was not there at first is deleted.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,12 +24,15 @@ const UNAVAILABLE: i32 = 77;
 /// Cleaning takes some rounds: what others hold goes only after they let go.
 const ROUNDS: usize = 40;
 
-/// Real servers.
+/// Real servers: one etcd, a hub and as many members as a scenario has wanted so far.
 pub struct Real {
     scripts: PathBuf,
     directory: tempfile::TempDir,
+    /// Whether something was started that must be stopped.
+    started: bool,
     hub: Option<Running>,
-    members: BTreeMap<String, Running>,
+    /// The first is `member1` for the scripts, whatever a scenario calls it.
+    members: Vec<Running>,
     simulated: Embedded,
 }
 
@@ -39,25 +43,6 @@ struct Running {
     authority: String,
     /// What it held before any scenario.
     first: Snapshot,
-    stop: Stop,
-}
-
-/// Stops a server when it is dropped.
-struct Stop {
-    script: PathBuf,
-    directory: PathBuf,
-}
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        let stopped = std::process::Command::new(&self.script)
-            .arg(&self.directory)
-            .output()
-            .is_ok_and(|output| output.status.success());
-        if !stopped {
-            tracing::warn!(directory = %self.directory.display(), "a real server could not be stopped");
-        }
-    }
 }
 
 /// Why there are no real servers.
@@ -76,28 +61,42 @@ impl Real {
     pub fn obtain(scripts: &Path) -> Result<Self, RealError> {
         let broken = |error: std::io::Error| RealError::Broken(format!("{}: {error}", scripts.display()));
         let scripts = std::fs::canonicalize(scripts).map_err(broken)?;
-        call(&scripts.join("get"), None)?;
+        call(&scripts.join("get"), &[])?;
         Ok(Self {
             directory: tempfile::tempdir().map_err(broken)?,
             scripts,
+            started: false,
             hub: None,
-            members: BTreeMap::new(),
+            members: Vec::new(),
             simulated: Embedded::new(),
         })
     }
 
-    async fn start(&self, name: &str, definitions: &[Value]) -> Result<Running, String> {
+    /// Starts the servers that do not run yet.
+    async fn start(&mut self, members: usize, plane: &dyn Plane) -> Result<(), String> {
+        if self.hub.is_some() && self.members.len() >= members {
+            return Ok(());
+        }
+        self.started = true;
+        let (script, directory) = (self.scripts.join("fleet"), self.directory.path().to_owned());
+        let started = tokio::task::spawn_blocking(move || {
+            let (directory, members) = (directory.as_os_str(), members.to_string());
+            call(&script, &["start".as_ref(), directory, members.as_ref()])
+        });
+        let started = started.await.map_err(|error| error.to_string())?;
+        started.map_err(|error| error.to_string())?;
+        if self.hub.is_none() {
+            self.hub = Some(self.running("hub", &plane.definitions()).await?);
+        }
+        while self.members.len() < members {
+            let name = format!("member{}", self.members.len() + 1);
+            self.members.push(self.running(&name, &[]).await?);
+        }
+        Ok(())
+    }
+
+    async fn running(&self, name: &str, definitions: &[Value]) -> Result<Running, String> {
         let directory = self.directory.path().join(name);
-        std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-        let (script, at) = (self.scripts.join("start"), directory.clone());
-        let stop = Stop {
-            script: self.scripts.join("stop"),
-            directory: directory.clone(),
-        };
-        tokio::task::spawn_blocking(move || call(&script, Some(&at)))
-            .await
-            .map_err(|error| error.to_string())?
-            .map_err(|error| error.to_string())?;
         let read = |file: &str| {
             let path = directory.join(file);
             std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
@@ -112,7 +111,6 @@ impl Real {
             authority: read("ca.crt")?,
             server,
             first,
-            stop,
         })
     }
 }
@@ -144,9 +142,9 @@ async fn install(server: &Server, definition: &Value) -> Result<(), String> {
     ))
 }
 
-fn call(script: &Path, directory: Option<&Path>) -> Result<(), RealError> {
+fn call(script: &Path, arguments: &[&OsStr]) -> Result<(), RealError> {
     let output = std::process::Command::new(script)
-        .args(directory)
+        .args(arguments)
         .output()
         .map_err(|error| RealError::Broken(format!("{}: {error}", script.display())))?;
     match output.status.code() {
@@ -176,26 +174,20 @@ impl Backend for Real {
     ) -> BoxFuture<'a, Result<World, String>> {
         Box::pin(async move {
             let clock = Clock::manual(Timestamp::now());
-            if self.hub.is_none() {
-                self.hub = Some(self.start("hub", &plane.definitions()).await?);
-            }
+            let real = if scenario.needs_workloads {
+                0
+            } else {
+                scenario.members.len()
+            };
+            self.start(real, plane).await?;
             let hub = self.hub.as_ref().map(site).ok_or("there is no hub")?;
             let mut members = BTreeMap::new();
-            for member in &scenario.members {
-                let name = &member.name;
-                let site = if scenario.needs_workloads {
-                    self.simulated.member(name, &clock).await?
-                } else {
-                    if !self.members.contains_key(name) {
-                        let running = self.start(name, &[]).await?;
-                        self.members.insert(name.clone(), running);
-                    }
-                    self.members
-                        .get(name)
-                        .map(site)
-                        .ok_or("there is no such member")?
+            for (position, member) in scenario.members.iter().enumerate() {
+                let site = match self.members.get(position) {
+                    Some(running) if !scenario.needs_workloads => site(running),
+                    _ => self.simulated.member(&member.name, &clock).await?,
                 };
-                members.insert(name.clone(), site);
+                members.insert(member.name.clone(), site);
             }
             Ok(World { hub, members, clock })
         })
@@ -205,11 +197,14 @@ impl Backend for Real {
         Box::pin(async move {
             // The janitors go on while the rest is cleaned: namespaces need them.
             let mut problems = Vec::new();
-            for (place, running) in self.hub.iter().map(|running| ("hub", running)).chain(
-                self.members
-                    .iter()
-                    .map(|(name, running)| (name.as_str(), running)),
-            ) {
+            let members = self.members.iter().enumerate();
+            let members = members.map(|(position, running)| (format!("member {}", position + 1), running));
+            for (place, running) in self
+                .hub
+                .iter()
+                .map(|running| ("the hub".to_owned(), running))
+                .chain(members)
+            {
                 if let Err(problem) = clean(&running.server, &running.first).await {
                     problems.push(format!("{place} could not be cleaned: {problem}"));
                 }
@@ -275,16 +270,12 @@ async fn restore(server: &Server, first: &Snapshot) -> Result<(), Problem> {
 
 impl Drop for Real {
     fn drop(&mut self) {
-        // Servers stop before their directory goes.
-        self.members.clear();
-        self.hub = None;
-    }
-}
-
-impl Running {
-    /// Where it keeps its state.
-    #[allow(dead_code)]
-    fn directory(&self) -> &Path {
-        &self.stop.directory
+        if !self.started {
+            return;
+        }
+        let directory = self.directory.path().as_os_str();
+        if let Err(error) = call(&self.scripts.join("fleet"), &["stop".as_ref(), directory]) {
+            tracing::error!(%error, directory = %self.directory.path().display(), "real servers could not be stopped");
+        }
     }
 }

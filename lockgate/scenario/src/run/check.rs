@@ -169,14 +169,18 @@ impl Runner<'_> {
         if wrong.is_empty() {
             return Ok(());
         }
-        let lines = |line: &dyn Fn(&(&Path, &Value, Option<&Value>)) -> String| -> String {
-            wrong.iter().map(line).collect::<Vec<_>>().join("\n")
-        };
-        let expected = lines(&|(path, value, _)| match self.recalled(value) {
-            Some(kept) => format!("{path}: {} (which is {kept})", shown(Some(value))),
-            None => format!("{path}: {}", shown(Some(value))),
-        });
-        let found = lines(&|(path, _, found)| format!("{path}: {}", shown(*found)));
+        let expected: Vec<String> = wrong
+            .iter()
+            .map(|(path, value, _)| match self.recalled(value) {
+                Some(kept) => format!("{path}: {} (which is {kept})", shown(Some(value))),
+                None => format!("{path}: {}", shown(Some(value))),
+            })
+            .collect();
+        let found: Vec<String> = wrong
+            .iter()
+            .map(|(path, _, found)| format!("{path}: {}", shown(*found)))
+            .collect();
+        let (expected, found) = (expected.join("\n"), found.join("\n"));
         Err(Mismatch::new(format!("{of} on {place}, with\n{expected}"), found).with(object))
     }
 

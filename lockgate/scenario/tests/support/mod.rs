@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use lockgate_scenario::{Backend, Plane, Scenario, Variant, run};
+
 /// The files below `scenarios/`, sorted.
-pub fn files() -> Vec<PathBuf> {
+pub(crate) fn files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut files = Vec::new();
     let mut open = vec![root];
@@ -22,11 +24,31 @@ pub fn files() -> Vec<PathBuf> {
 }
 
 /// Says what the controllers do, if `LOCKGATE_LOG` asks for it.
-pub fn start_logging() {
+#[allow(dead_code, reason = "not every test that shares this module logs")]
+pub(crate) fn start_logging() {
     let filter =
         tracing_subscriber::EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| "error".into());
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_test_writer()
         .try_init();
+}
+
+/// Runs the files whose names contain `SCENARIO`, prints a line for each, and gives the reports of those that failed.
+#[allow(dead_code, reason = "not every test that shares this module runs files")]
+pub(crate) async fn run_all(backend: &mut dyn Backend, plane: &dyn Plane, variant: Variant) -> Vec<String> {
+    let part = std::env::var("SCENARIO").unwrap_or_default();
+    let mut failures = Vec::new();
+    for file in files() {
+        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+        if !scenario.name.contains(&part) {
+            continue;
+        }
+        let outcome = run(&scenario, backend, plane, variant).await;
+        let word = if outcome.failure.is_none() { "ok  " } else { "FAIL" };
+        let (name, took, runs) = (&outcome.name, outcome.took.as_millis(), outcome.runs);
+        println!("{word} {name} ({took} ms, {runs} runs)");
+        failures.extend(outcome.failure.map(|failure| failure.to_string()));
+    }
+    failures
 }

@@ -1,0 +1,29 @@
+//! Every scenario on real kube-apiservers with etcd. Where they cannot be had this says so and checks nothing.
+//! `SCENARIO=part` runs those whose names contain it.
+
+mod support;
+
+use std::path::Path;
+
+use lockgate_scenario::{HubPlane, Real, RealError, Variant};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_scenario_holds_on_real_servers() {
+    support::start_logging();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../real");
+    let mut backend = match Real::obtain(&scripts) {
+        Ok(backend) => backend,
+        Err(RealError::Unavailable) => {
+            println!("WARNING: no real kube-apiserver on this machine: NO scenario was run on one");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let failures = support::run_all(&mut backend, &HubPlane, Variant::Plain).await;
+    assert!(
+        failures.is_empty(),
+        "{} failed:\n\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+}
