@@ -6,7 +6,9 @@ mod request;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::StreamExt as _;
 use http::Method;
+use lockgate_api::keys;
 use lockgate_hub::Resource;
 use serde_json::{Value, json};
 
@@ -17,6 +19,8 @@ use kinds::Kinds;
 
 /// The name under which the runner owns fields, as a user's kubectl would.
 const MANAGER: &str = "kubectl";
+/// How many lists are asked for at once.
+const LISTS_AT_ONCE: usize = 16;
 /// How often a change is tried again because somebody else was quicker.
 const ATTEMPTS: usize = 20;
 
@@ -62,6 +66,8 @@ pub(crate) struct Written {
     pub resource: Resource,
     /// The resource version of the change.
     pub version: u64,
+    /// Whether the object was ours before or after: controllers follow nothing else on members.
+    pub managed: bool,
 }
 
 /// What there is: by path, uid and resource version.
@@ -145,7 +151,11 @@ impl Server {
             {
                 // The controllers were quicker.
                 Err(problem) if problem.code() == 409 && attempt < ATTEMPTS => {}
-                answer => return Ok(written(resource, &answer?)),
+                answer => {
+                    let mut written = written(resource, &answer?);
+                    written.managed |= is_managed(&present);
+                    return Ok(written);
+                }
             }
         }
         Err(Problem::Broken("no attempt was made".to_owned()))
@@ -172,7 +182,11 @@ impl Server {
             }
         }
         let version = self.deletion(&resource, of, &present).await?;
-        Ok(Written { resource, version })
+        Ok(Written {
+            resource,
+            version,
+            managed: is_managed(&present),
+        })
     }
 
     /// The resource version at which an object went: its watch says.
@@ -233,15 +247,22 @@ impl Server {
 
     /// Everything that is there, but for what comes and goes by itself.
     pub(crate) async fn snapshot(&self) -> Result<Snapshot, Problem> {
-        let mut snapshot = Snapshot::new();
-        for resource in self.listable().await? {
-            if matches!(
+        let resources = self.listable().await?;
+        let lasting = resources.into_iter().filter(|resource| {
+            !matches!(
                 resource.plural.as_str(),
                 "events" | "leases" | "componentstatuses"
-            ) {
-                continue;
-            }
-            for item in self.items(&resource.collection("")).await? {
+            )
+        });
+        let mut lists = futures::stream::iter(lasting.map(|resource| async move {
+            let items = self.items(&resource.collection("")).await;
+            items.map(|items| (resource, items))
+        }))
+        .buffer_unordered(LISTS_AT_ONCE);
+        let mut snapshot = Snapshot::new();
+        while let Some(listed) = lists.next().await {
+            let (resource, items) = listed?;
+            for item in items {
                 let text = |key: &str| item["metadata"][key].as_str().unwrap_or("").to_owned();
                 let path = resource.object(&text("namespace"), &text("name"));
                 snapshot.insert(path, (text("uid"), text("resourceVersion")));
@@ -253,6 +274,11 @@ impl Server {
     /// The resources that can be listed and deleted, each once, as the server is now.
     pub(crate) async fn listable(&self) -> Result<Vec<Resource>, Problem> {
         Ok(self.discover().await?.listable())
+    }
+
+    /// The same, as the server was when it was last asked.
+    pub(crate) fn known_listable(&self) -> Vec<Resource> {
+        self.kinds.lock().listable()
     }
 
     /// The resource and the path of an object.
@@ -311,8 +337,14 @@ fn namespace_or_default<'a>(resource: &Resource, namespace: &'a str) -> &'a str 
 fn written(resource: Resource, answer: &Value) -> Written {
     Written {
         version: version_of(answer),
+        managed: is_managed(answer),
         resource,
     }
+}
+
+/// Whether the control plane manages an object of a member.
+pub(crate) fn is_managed(object: &Value) -> bool {
+    object["metadata"]["labels"][keys::MANAGED] == "true"
 }
 
 pub(crate) fn version_of(object: &Value) -> u64 {

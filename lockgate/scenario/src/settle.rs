@@ -7,7 +7,7 @@ use crate::file::{Fault, Place};
 use crate::line::Fuse;
 use crate::plane::Controllers;
 use crate::server::Written;
-use crate::world::{Watched, World};
+use crate::world::{Site, Watched, World};
 
 /// Longer than anything takes on the slowest machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
@@ -37,6 +37,7 @@ pub(crate) async fn settle(
         }
     }
     let begun = Instant::now();
+    let mut told = 0;
     // Two looks in a row at the same state: a watch of which nobody knows may lie between an event and its effect.
     let mut quiet_at = None;
     loop {
@@ -59,6 +60,11 @@ pub(crate) async fn settle(
             None => quiet_at = None,
             Some(what) => {
                 quiet_at = None;
+                let waited = begun.elapsed().as_secs();
+                if waited > told {
+                    told = waited;
+                    tracing::debug!(seconds = waited, what, "still moving");
+                }
                 if begun.elapsed() > DEADLINE {
                     return Err(format!("after {} seconds {what}", DEADLINE.as_secs()));
                 }
@@ -85,13 +91,18 @@ fn moving(
     }
     let controllers = controllers?;
     for (place, change) in written {
+        // Nobody follows what is not managed on a member, and embedded servers tell more than their answers.
+        let embedded = |site: &Site| matches!(site.watched, Watched::Embedded { .. });
+        if (*place != Place::Hub && !change.managed) || world.site(place).is_some_and(embedded) {
+            continue;
+        }
         if let Some(unseen) = unseen(world, controllers, place, &change.resource, change.version) {
             return Some(unseen);
         }
     }
     for (place, site) in world.sites() {
         if let Watched::Embedded { tower, .. } = &site.watched {
-            for (resource, version) in tower.newest() {
+            for (resource, version) in tower.newest(place != Place::Hub) {
                 if let Some(unseen) = unseen(world, controllers, &place, &resource, version) {
                     return Some(unseen);
                 }

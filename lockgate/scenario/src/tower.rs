@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::server::{Snapshot, version_of};
+use crate::server::{Snapshot, is_managed, version_of};
 
 /// How many changes may wait.
 const BUFFER: usize = 65_536;
@@ -43,8 +43,8 @@ struct State {
     /// Set if the task fell behind and stopped.
     lost: bool,
     objects: BTreeMap<Key, Known>,
-    /// The newest version of each resource, deletions counted.
-    newest: HashMap<(String, String), (Resource, u64)>,
+    /// The newest version of each resource, deletions counted; and the newest of an object that we manage, or did.
+    newest: HashMap<(String, String), (Resource, u64, u64)>,
 }
 
 /// Group, plural, namespace, name.
@@ -58,6 +58,7 @@ struct Known {
     finalizers: Vec<String>,
     deleting: bool,
     protected: bool,
+    managed: bool,
     workload: Option<Value>,
 }
 
@@ -86,9 +87,15 @@ impl Tower {
         self.server.revision()
     }
 
-    /// The newest version of each resource.
-    pub(crate) fn newest(&self) -> Vec<(Resource, u64)> {
-        self.state.lock().newest.values().cloned().collect()
+    /// The newest version of each resource; of the objects that we manage alone, if that is asked.
+    pub(crate) fn newest(&self, managed: bool) -> Vec<(Resource, u64)> {
+        let state = self.state.lock();
+        let version = |all: u64, ours: u64| if managed { ours } else { all };
+        state
+            .newest
+            .values()
+            .map(|(resource, all, ours)| (resource.clone(), version(*all, *ours)))
+            .collect()
     }
 
     /// Everything that is there, but for what comes and goes by itself.
@@ -218,8 +225,11 @@ impl State {
         let newest = self
             .newest
             .entry((resource.group.clone(), resource.plural.clone()))
-            .or_insert((ours, 0));
+            .or_insert((ours, 0, 0));
         newest.1 = newest.1.max(version);
+        if is_managed(&object) || self.objects.get(&key).is_some_and(|known| known.managed) {
+            newest.2 = newest.2.max(version);
+        }
         if changed.deleted {
             self.objects.remove(&key);
         } else {
@@ -247,6 +257,7 @@ impl Known {
             finalizers: list(&meta["finalizers"]).iter().map(text).collect(),
             deleting: meta["deletionTimestamp"].is_string(),
             protected: meta["labels"][keys::DELETION_PROTECTED] == "Always",
+            managed: is_managed(&object),
             workload: is_workload.then_some(object),
         }
     }

@@ -1,6 +1,13 @@
 //! Every scenario on servers in this process. `SCENARIO=part` runs those whose names contain it, and
 //! `SCENARIO_VARIANT=restart` or `=cut` runs them with the controllers stopped and killed on the way.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may end where it likes and say why"
+)]
+
 mod support;
 
 use lockgate_scenario::{Embedded, HubPlane, Variant};

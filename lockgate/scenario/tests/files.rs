@@ -1,5 +1,12 @@
 //! Every scenario file of the repository.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may end where it likes and say why"
+)]
+
 mod support;
 
 use lockgate_scenario::{Embedded, NoPlane, Scenario, Variant, run};

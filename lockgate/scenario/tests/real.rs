@@ -1,6 +1,13 @@
 //! Every scenario on real kube-apiservers with etcd. Where they cannot be had this says so and checks nothing.
 //! `SCENARIO=part` runs those whose names contain it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may end where it likes and say why"
+)]
+
 mod support;
 
 use std::path::Path;

@@ -1,5 +1,12 @@
 //! The runner itself, with scenarios that need no controllers.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may end where it likes and say why"
+)]
+
 use std::path::Path;
 
 use lockgate_scenario::{Embedded, Failure, NoPlane, Scenario, Variant, run};

@@ -80,7 +80,7 @@ async fn pass(server: &Server) -> Result<bool, Problem> {
             acted |= end(server, &namespace).await?;
         }
     }
-    for resource in server.listable().await? {
+    for resource in server.known_listable() {
         if !OWNED_GROUPS.contains(&resource.group.as_str()) {
             continue;
         }

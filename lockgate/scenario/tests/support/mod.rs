@@ -1,4 +1,6 @@
 //! The scenario files of the repository.
+//!
+//! (A `mod.rs`, since cargo takes every other file beside the tests for a test of its own.)
 
 use std::path::{Path, PathBuf};
 
