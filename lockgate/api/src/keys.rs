@@ -48,6 +48,8 @@ pub const APPLIED_OVERRIDES: &str = "policy.karmada.io/applied-overrides";
 pub const APPLIED_CLUSTER_OVERRIDES: &str = "policy.karmada.io/applied-cluster-overrides";
 /// On Works: a digest of everything that the manifest was rendered from.
 pub const RENDERED_FROM: &str = "lockgate.karmada.io/rendered-from";
+/// On Works: a digest of the manifest, so that one that somebody edited by hand is not sent.
+pub const RENDERED: &str = "lockgate.karmada.io/rendered";
 /// On Works: the older way to suspend them, with the value `suppressed`.
 pub const INSTRUCTION: &str = "propagation.karmada.io/instruction";
 

@@ -5,14 +5,16 @@
 //! wait (`activationPreference: Lazy`, the gate `StaticPolicy`, no policy left). Everything follows from stored objects;
 //! which event woke us, or whether we were running when something changed, makes no difference.
 
+mod apply;
 mod binding;
 mod content;
 mod holder;
 mod mark;
+mod order;
 mod record;
 mod skip;
 
-pub use binding::{activated_spec, propagation_differs, suspension_of};
+pub use binding::{activated_spec, held_suspension, propagation_differs, suspension_of};
 pub use content::{ContentHashes, user_content};
 pub use mark::{Claim, ClaimKind};
 pub use record::{Change, Record};
@@ -20,11 +22,11 @@ pub use skip::{SkipReason, skip_kind, skip_template};
 
 use std::sync::Arc;
 
-use lockgate_api::{Binding, PropagationPolicy, keys};
+use lockgate_api::{Binding, PropagationPolicy};
 use serde_json::Value;
 
+use self::record::{MovedBy, Past};
 use crate::gates::Gates;
-use crate::object;
 use crate::selector::PolicyIndex;
 
 /// What the station looks at.
@@ -38,9 +40,6 @@ pub struct ClaimInput<'a> {
     pub binding: Option<&'a Binding>,
     /// The feature gates.
     pub gates: Gates,
-    /// Whether the user wrote the template after a Lazy policy's selectors began to name it. Looked at only when nothing
-    /// was recorded yet; `None` if nobody could tell, which holds.
-    pub newer_than_policy: Option<bool>,
 }
 
 /// What the station answers.
@@ -50,6 +49,8 @@ pub struct Decision {
     pub holder: Option<Arc<PropagationPolicy>>,
     /// Whom it was taken from, if by preemption.
     pub preempted: Option<Claim>,
+    /// Why what the owner says waits for the template's own changes, if it does.
+    pub waits: Option<HoldReason>,
     /// What happens to its propagation.
     pub act: Act,
 }
@@ -104,101 +105,99 @@ pub enum HoldReason {
 
 /// Decides who owns a template and whether the owner's intent is activated.
 pub fn claim(input: &ClaimInput<'_>) -> Decision {
-    let template = input.template;
-    let record = Record::find(template, input.binding);
-    let hashes = ContentHashes::of(template);
-    let change = record
-        .as_ref()
-        .map_or(Change::Unknown, |record| record.compare(template, &hashes));
-    let changed = matches!(change, Change::ByUser);
-    let asked = asked(template, record.as_ref());
-
-    let (holder, preempted) = holder::holder(input, changed || asked);
-    let Some(policy) = holder else {
-        let act = if input.binding.is_some() {
-            Act::Freeze { changed }
-        } else {
-            Act::Wait
-        };
-        return Decision {
-            holder: None,
-            preempted: None,
-            act,
-        };
+    let past = Past::of(input.template, input.binding);
+    let (holder, preempted) = holder::holder(input, &past);
+    let waits = holder.as_ref().and_then(|policy| waits(policy, input.gates));
+    let act = match &holder {
+        Some(policy) => activation(input, policy, &past, waits),
+        None if input.binding.is_some() => Act::Freeze {
+            changed: past.changed(),
+        },
+        None => Act::Wait,
     };
-    let act = activation(input, &policy, record.as_ref(), change, asked);
     Decision {
-        holder: Some(policy),
+        holder,
         preempted,
+        waits,
         act,
+    }
+}
+
+fn waits(policy: &PropagationPolicy, gates: Gates) -> Option<HoldReason> {
+    if policy.spec.is_lazy() {
+        Some(HoldReason::Lazy)
+    } else if gates.static_policy {
+        Some(HoldReason::StaticPolicy)
+    } else {
+        None
     }
 }
 
 fn activation(
     input: &ClaimInput<'_>,
     policy: &PropagationPolicy,
-    record: Option<&Record>,
-    change: Change,
-    asked: bool,
+    past: &Past,
+    waits: Option<HoldReason>,
 ) -> Act {
-    if asked {
+    if past.asked {
         return Act::Activate(Because::Asked);
     }
-    let refresh = matches!(change, Change::ByDefaults | Change::ByClaim);
-    let waits = if policy.spec.is_lazy() {
-        Some(HoldReason::Lazy)
-    } else if input.gates.static_policy {
-        Some(HoldReason::StaticPolicy)
-    } else {
-        None
-    };
-    if matches!(change, Change::ByUser) {
+    if past.changed() {
         return Act::Activate(Because::TemplateChanged);
     }
-    let Some(binding) = input.binding else {
-        // Claimed, and nothing was ever sent.
-        return match waits {
-            Some(HoldReason::Lazy) if record.is_some() || input.newer_than_policy != Some(true) => Act::Hold {
-                why: HoldReason::Lazy,
-                // A record on the template is written with the template, so that a mere generation never settles.
-                refresh: record.is_none() || change == Change::ByDefaults,
-            },
-            _ => Act::Activate(Because::First),
-        };
+    match (input.binding, waits) {
+        (Some(binding), _) => next_activation(binding, policy, past, waits),
+        (None, Some(why)) => first_activation(input.template, policy, past, why),
+        (None, None) => Act::Activate(Because::First),
+    }
+}
+
+/// Nothing was sent yet, and the policy is one that waits.
+fn first_activation(template: &Value, policy: &PropagationPolicy, past: &Past, why: HoldReason) -> Act {
+    let (activate, refresh) = match &past.record {
+        // Decided before, and cut off before the binding was there; or the binding is gone, and is made again as it was.
+        Some(record) if record.is_by(policy) => (true, false),
+        Some(record) => {
+            let refresh = match past.change {
+                Change::ByDefaults => true,
+                // Written to the template itself, the record follows a mere generation only where it knows what its own
+                // write does to it. Elsewhere it might never settle.
+                Change::ByClaim => MovedBy::of(template) != MovedBy::Content,
+                _ => false,
+            };
+            (
+                why == HoldReason::StaticPolicy && record.policy.is_empty(),
+                refresh,
+            )
+        }
+        // Missing evidence moves nothing: a claim that says nothing of what was activated is recorded, and waits.
+        None if Claim::on_template(template).is_some() && !past.copied => (false, true),
+        None => (
+            why == HoldReason::StaticPolicy || order::written_after(template, policy) == Some(true),
+            true,
+        ),
     };
-    if record.is_none() && waits.is_some() {
-        // What another control plane wrote has no record. Missing evidence moves nothing.
-        return if propagation_differs(policy, binding) {
-            hold(waits, true)
-        } else {
-            Act::Keep { refresh: true }
-        };
+    if activate {
+        Act::Activate(Because::First)
+    } else {
+        Act::Hold { why, refresh }
     }
-    if record.is_none() {
-        // The same, where nothing waits: the next line of writes finds that nothing differs, and leaves a record.
-        return Act::Activate(Because::First);
-    }
-    if !propagation_differs(policy, binding) {
-        return Act::Keep { refresh };
-    }
+}
+
+/// Something was activated before, and the user has not changed the template since.
+fn next_activation(
+    binding: &Binding,
+    policy: &PropagationPolicy,
+    past: &Past,
+    waits: Option<HoldReason>,
+) -> Act {
+    let refresh = past.change != Change::None;
     match waits {
-        Some(_) => hold(waits, refresh),
-        None => Act::Activate(Because::PolicyChanged),
-    }
-}
-
-fn hold(why: Option<HoldReason>, refresh: bool) -> Act {
-    Act::Hold {
-        why: why.unwrap_or(HoldReason::Lazy),
-        refresh,
-    }
-}
-
-/// Whether somebody asked for an activation that has not happened yet.
-fn asked(template: &Value, record: Option<&Record>) -> bool {
-    match object::annotation(template, keys::ACTIVATE) {
-        None | Some("") => false,
-        Some(request) => record.is_none_or(|record| record.request.as_deref() != Some(request)),
+        // What another control plane wrote has no record. The activation finds that nothing differs, and leaves one.
+        None if past.record.is_none() => Act::Activate(Because::First),
+        None if propagation_differs(policy, binding) => Act::Activate(Because::PolicyChanged),
+        Some(why) if binding::would_wait(policy, binding) => Act::Hold { why, refresh },
+        _ => Act::Keep { refresh },
     }
 }
 

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use lockgate_api::BindingSpec;
 use lockgate_api::policy::Suspension;
 
+use crate::gates::Gates;
+
 /// What one cluster may do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Release {
@@ -17,13 +19,15 @@ pub enum Release {
     Suspended,
 }
 
-/// What happens to a cluster that is no longer wanted.
+/// What happens to the clusters that are no longer wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// Its Work is deleted now.
+    /// Their Works are deleted now.
     Remove,
-    /// It stays until these clusters have their copies.
+    /// They stay until these clusters have their copies.
     WaitFor(Vec<String>),
+    /// They stay, for no other cluster is wanted in their place.
+    Hold,
 }
 
 /// Whether a cluster's Work is sent.
@@ -46,12 +50,27 @@ pub fn is_suspended(suspension: Option<&Suspension>, cluster: &str) -> bool {
     })
 }
 
-/// Whether a cluster that is no longer wanted may go: when every wanted cluster has its copy. `missing` are the wanted
+/// The clusters that a binding is to be in: its own, and those of the bindings that need it.
+pub fn wanted(spec: &BindingSpec) -> BTreeSet<&str> {
+    let required = spec.required_by.iter().flat_map(|snapshot| &snapshot.clusters);
+    let targets = spec.clusters.iter().chain(required);
+    targets.map(|target| target.name.as_str()).collect()
+}
+
+/// Whether the clusters that are no longer wanted may go: when every wanted cluster has its copy. `missing` are the wanted
 /// clusters whose copies are not there yet.
-pub fn removal(missing: &BTreeSet<String>) -> Removal {
-    if missing.is_empty() {
+///
+/// A binding that wants no cluster at all removes nothing: nothing fits, or nothing was placed yet. Only the gate
+/// `NoClusterFitRemoves` lets it.
+pub fn removal(spec: &BindingSpec, missing: &BTreeSet<String>, gates: Gates) -> Removal {
+    if wanted(spec).is_empty() && !gates.no_cluster_fit_removes {
+        Removal::Hold
+    } else if missing.is_empty() {
         Removal::Remove
     } else {
         Removal::WaitFor(missing.iter().cloned().collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ use thiserror::Error;
 
 use crate::object::{self, TemplateId};
 
-pub use digest::{content_hash, inputs_digest, inputs_digest_with, namespace_digest};
+pub use digest::{content_hash, inputs_digest, inputs_digest_with, manifest_hash, namespace_digest};
 pub use overrides::{OverrideError, SelectedRule, matching_policies, relevant_overrides, rules_for_cluster};
 pub use prune::prune;
 pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};

@@ -18,17 +18,23 @@ use crate::events::{EventOptions, Events};
 use crate::intake;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
-use crate::members::{Lane, Members};
+use crate::members::{Lane, Members, telling};
 use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
 use crate::queue::Queue;
 use crate::resource::Resource;
-use crate::state::{Caches, REPORT, State, WALK};
+use crate::state::{Caches, RENDER, State};
 use crate::template::{self, PassError};
 use crate::watch::{Following, follow};
 
 /// How many templates are walked at once.
 const WALKERS: usize = 24;
+/// How many statuses are worked on at once.
+const REPORTERS: usize = 8;
+/// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
+const WRITES_AT_ONCE: usize = 24;
+/// How many of statuses: what members are to get goes first.
+const STATUSES_AT_ONCE: usize = 4;
 /// How long the hub's own kinds may take to be known.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -141,7 +147,8 @@ impl Hub {
             &EventOptions::default(),
         );
         let state = Arc::new(State {
-            link: link.clone(),
+            link: link.clone().with_writes_at_once(WRITES_AT_ONCE),
+            status_link: link.clone().with_writes_at_once(STATUSES_AT_ONCE),
             clock: options.clock.clone(),
             gates: options.gates,
             guard: guard.clone(),
@@ -155,6 +162,9 @@ impl Hub {
             bound_kinds: Default::default(),
             verdicts: Default::default(),
             templates: Queue::new(options.clock.clone()),
+            reports: Queue::new(options.clock.clone()),
+            tellings: Queue::new(options.clock.clone()),
+            untold: Default::default(),
             namespaces: Queue::new(options.clock.clone()),
             chores: Queue::new(options.clock.clone()),
             cluster_reconciler: OnceLock::new(),
@@ -223,15 +233,25 @@ impl Hub {
             self.tasks.spawn(async move {
                 while let Some((id, aspects)) = state.templates.next().await {
                     let begun = std::time::Instant::now();
-                    let mut result = Ok(());
-                    if aspects & WALK != 0 {
-                        result = template::walk(&state, &id).await;
-                        state.metrics.sync_work(result.is_ok(), begun.elapsed());
-                    }
-                    if result.is_ok() && aspects & REPORT != 0 {
-                        result = template::report(&state, &id).await;
-                    }
+                    let result = template::walk(&state, &id, aspects & RENDER != 0).await;
+                    state.metrics.sync_work(result.is_ok(), begun.elapsed());
                     finish(&state.templates, &id, aspects, result);
+                }
+            });
+        }
+        for _ in 0..REPORTERS {
+            let told = state.clone();
+            self.tasks.spawn(async move {
+                while let Some((key, aspects)) = told.tellings.next().await {
+                    let result = telling::pass(&told, &key).await;
+                    finish(&told.tellings, &key, aspects, result);
+                }
+            });
+            let state = state.clone();
+            self.tasks.spawn(async move {
+                while let Some((id, aspects)) = state.reports.next().await {
+                    let result = template::report(&state, &id).await;
+                    finish(&state.reports, &id, aspects, result);
                 }
             });
         }
@@ -239,7 +259,7 @@ impl Hub {
             let state = state.clone();
             self.tasks.spawn(async move {
                 while let Some((name, aspects)) = state.namespaces.next().await {
-                    let result = namespaces::pass(&state, &name).await;
+                    let result = namespaces::pass(&state, &name, aspects & RENDER != 0).await;
                     finish(&state.namespaces, &name, aspects, result);
                 }
             });
@@ -259,6 +279,8 @@ impl Hub {
         self.clusters.idle()
             && state.kinds.is_settled()
             && state.templates.is_idle()
+            && state.reports.is_idle()
+            && state.tellings.is_idle()
             && state.namespaces.is_idle()
             && state.chores.is_idle()
             && state.members.is_idle()
@@ -290,8 +312,10 @@ impl Hub {
     pub fn busy_with(&self) -> String {
         let state = &self.state;
         format!(
-            "templates {}, namespaces {}, chores {}, works {}, clusters {}, kinds {}",
+            "templates {}, reports {}, tellings {}, namespaces {}, chores {}, works {}, clusters {}, kinds {}",
             state.templates.depth(),
+            state.reports.depth(),
+            state.tellings.depth(),
             state.namespaces.depth(),
             state.chores.depth(),
             state.members.depth(),
@@ -327,6 +351,8 @@ impl Hub {
     /// Ends all queues and lanes.
     fn close(&self) -> Vec<Arc<Lane>> {
         self.state.templates.close();
+        self.state.reports.close();
+        self.state.tellings.close();
         self.state.namespaces.close();
         self.state.chores.close();
         self.state.members.close_all()

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::cache::{Cached, Change};
 use crate::chores::Chore;
 use crate::head::head;
-use crate::state::{self, REPORT, State, WALK};
+use crate::state::{self, State, WALK};
 use crate::template::REPORT_AFTER;
 
 #[derive(Deserialize)]
@@ -204,7 +204,8 @@ pub(crate) fn binding(state: &State, change: &Change) {
         state.kinds.look();
     }
     if !change.own {
-        state.templates.add(id, WALK | REPORT);
+        state.reports.add_soon(id.clone(), 1, REPORT_AFTER);
+        state.templates.add(id, WALK);
     }
 }
 
@@ -257,10 +258,9 @@ pub(crate) fn work(state: &State, change: &Change) {
         state.namespaces.add(id.name.clone(), 1);
     }
     if spec_moved {
-        state.templates.add(id, WALK | REPORT);
-    } else {
-        state.templates.add_soon(id, REPORT, REPORT_AFTER);
+        state.templates.add(id.clone(), WALK);
     }
+    state.reports.add_soon(id, 1, REPORT_AFTER);
 }
 
 /// Wakes every Work of a cluster.

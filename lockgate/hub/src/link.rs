@@ -1,10 +1,11 @@
 //! The link to one API server: requests and answers as bytes, over a [`kube::Client`].
 //!
-//! Nothing is retried and nothing is paced here: who asks knows better. Every answer is bounded in size and time, and every
+//! Nothing is retried here, and nothing paced but by [`Link::with_writes_at_once`]: who asks knows better. Every answer is bounded in size and time, and every
 //! write names us as its manager. Make the client with `Config::default_retry` off, else kube retries underneath.
 
 mod error;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -13,6 +14,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use serde::{Deserialize, Serialize};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use error::LinkError;
 
@@ -36,6 +38,8 @@ const MERGE_PATCH: HeaderValue = HeaderValue::from_static("application/merge-pat
 pub struct Link {
     client: kube::Client,
     within: Duration,
+    /// How many writes may be under way at once.
+    writes: Option<Arc<Semaphore>>,
 }
 
 /// What a deletion may insist on.
@@ -64,6 +68,23 @@ impl Link {
         Self {
             client,
             within: ANSWER_WITHIN,
+            writes: None,
+        }
+    }
+
+    /// The same connection with at most so many writes under way at once; the others wait for their turn. A server does no
+    /// more with more of them, and each has a connection of its own.
+    pub fn with_writes_at_once(mut self, writes: usize) -> Self {
+        self.writes = Some(Arc::new(Semaphore::new(writes)));
+        self
+    }
+
+    /// Waits for a write's turn.
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        match &self.writes {
+            // The semaphore is never closed.
+            Some(writes) => writes.acquire().await.ok(),
+            None => None,
         }
     }
 
@@ -112,6 +133,7 @@ impl Link {
     pub async fn delete_answer(&self, path: &str, options: &DeleteOptions) -> Result<Deleted, LinkError> {
         let body = serde_json::to_vec(&DeleteBody::from(options))
             .map_err(|e| LinkError::BadAnswer(format!("cannot encode delete options: {e}")))?;
+        let _turn = self.turn().await;
         let answer = self
             .ask(request(Method::DELETE, path, JSON, Some((JSON, body)))?)
             .await?;
@@ -141,6 +163,7 @@ impl Link {
     ) -> Result<Bytes, LinkError> {
         let joint = if path.contains('?') { '&' } else { '?' };
         let path = format!("{path}{joint}fieldManager={FIELD_MANAGER}");
+        let _turn = self.turn().await;
         self.ask(request(method, &path, JSON, Some((content_type, body)))?)
             .await
     }

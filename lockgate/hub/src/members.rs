@@ -6,7 +6,7 @@ mod dispatching;
 mod due;
 mod lane;
 mod objects;
-mod telling;
+pub(crate) mod telling;
 mod window;
 
 use std::collections::{BTreeMap, HashMap};
@@ -94,12 +94,14 @@ impl Members {
         &self,
         id: &TemplateId,
         mut works: impl Iterator<Item = &'a Work>,
+        is_untold: impl Fn(&Key) -> bool,
         patience: Duration,
     ) -> bool {
         let under_way = works.any(|work| {
-            names::cluster_of(&work.metadata.namespace)
-                .and_then(|cluster| self.lane(cluster))
-                .is_some_and(|lane| !lane.is_down() && lane.queue.is_pending(&work.metadata.name))
+            is_untold(&Key::new(&work.metadata.namespace, &work.metadata.name))
+                || names::cluster_of(&work.metadata.namespace)
+                    .and_then(|cluster| self.lane(cluster))
+                    .is_some_and(|lane| !lane.is_down() && lane.queue.is_pending(&work.metadata.name))
         });
         let mut waiting = self.waiting.lock();
         if !under_way {

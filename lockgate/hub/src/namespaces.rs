@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use lockgate_api::meta::OwnerReference;
-use lockgate_api::work::Workload;
 use lockgate_api::{Cluster, Work, keys, names};
 use lockgate_engine::{object, render};
 use serde_json::Value;
 
 use crate::cache::Key;
 use crate::state::{self, State};
-use crate::template::{self, PassError, derived_id};
+use crate::template::{self, PassError, derived_id, put_rendered};
 
 /// Sends one namespace to every member.
-pub(crate) async fn pass(state: &State, name: &str) -> Result<(), PassError> {
+pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), PassError> {
     let Some(kind) = state.kinds.served("v1", "Namespace") else {
         return Ok(());
     };
@@ -35,7 +34,7 @@ pub(crate) async fn pass(state: &State, name: &str) -> Result<(), PassError> {
         .iter()
         .filter(|cluster| !cluster.metadata.deleting())
     {
-        let work = match work(state, &namespace, name, cluster, &overrides) {
+        let work = match work(state, &namespace, name, cluster, &overrides, again) {
             Ok(Some(work)) => work,
             Ok(None) => continue,
             Err(error) => {
@@ -65,6 +64,7 @@ fn work(
     name: &str,
     cluster: &Cluster,
     overrides: &[Arc<lockgate_api::OverridePolicy>],
+    again: bool,
 ) -> Result<Option<Work>, render::RenderError> {
     let execution = names::execution_namespace(&cluster.metadata.name);
     let work_name = names::work_name("Namespace", "", name);
@@ -82,7 +82,7 @@ fn work(
         .map_or_else(|| derived_id(uid, &cluster.metadata.name), str::to_owned);
     let digest = render::namespace_digest(namespace, cluster, overrides);
     let mut work = old.clone().unwrap_or_default();
-    if work.metadata.annotation(keys::RENDERED_FROM) == Some(&digest) {
+    if work.metadata.annotation(keys::RENDERED_FROM) == Some(&digest) && !again {
         return Ok(None);
     }
     let rendered = render::render_namespace(namespace, &work_id, cluster, overrides)?;
@@ -93,21 +93,8 @@ fn work(
     if same {
         return Ok(None);
     }
-    work.spec.workload = Workload {
-        manifests: vec![rendered.manifest],
-    };
-    let metadata = &mut work.metadata;
-    metadata.name = work_name;
-    metadata.namespace = execution;
-    metadata.labels.extend(rendered.labels);
-    metadata.annotations.extend(rendered.annotations);
-    metadata
-        .annotations
-        .insert(keys::RENDERED_FROM.to_owned(), digest);
-    if !metadata.finalizers.iter().any(|f| f == keys::WORK_FINALIZER) {
-        metadata.finalizers.push(keys::WORK_FINALIZER.to_owned());
-    }
-    metadata.owner_references = vec![OwnerReference {
+    put_rendered(&mut work, rendered, &cluster.metadata.name);
+    work.metadata.owner_references = vec![OwnerReference {
         api_version: "v1".to_owned(),
         kind: "Namespace".to_owned(),
         name: name.to_owned(),
@@ -115,7 +102,7 @@ fn work(
         controller: Some(true),
         block_owner_deletion: Some(true),
     }];
-    Ok(Some(work))
+    Ok((old.as_ref() != Some(&work)).then_some(work))
 }
 
 /// The namespace is not in memory, or going: its Works go if it is gone by the server's own word.

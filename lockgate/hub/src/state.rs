@@ -20,6 +20,7 @@ use crate::events::Events;
 use crate::kinds::{KindId, Kinds};
 use crate::link::Link;
 use crate::members::Members;
+use crate::members::telling::Told;
 use crate::metrics::Metrics;
 use crate::queue::{Aspects, Queue};
 use crate::resource::Resource;
@@ -27,12 +28,15 @@ use crate::template::Verdict;
 
 /// A template's claim, binding and Works need attention.
 pub(crate) const WALK: Aspects = 1;
-/// A template's status and its binding's need attention.
-pub(crate) const REPORT: Aspects = 2;
+/// A template's Works must be rendered again, although nothing says that an input changed.
+pub(crate) const RENDER: Aspects = 4;
 
 /// What every pass looks at.
 pub(crate) struct State {
+    /// For what members are to get.
     pub(crate) link: Link,
+    /// For what became of it: the same server, with fewer requests at once.
+    pub(crate) status_link: Link,
     pub(crate) clock: Clock,
     pub(crate) gates: Gates,
     pub(crate) guard: Guard,
@@ -48,6 +52,11 @@ pub(crate) struct State {
     /// The kinds that bindings name.
     pub(crate) bound_kinds: Mutex<BTreeSet<KindId>>,
     pub(crate) templates: Queue<TemplateId>,
+    /// Templates whose status, and whose bindings' status, need attention.
+    pub(crate) reports: Queue<TemplateId>,
+    /// Works whose status needs attention, and what it is to say.
+    pub(crate) tellings: Queue<Key>,
+    pub(crate) untold: Mutex<HashMap<Key, Told>>,
     pub(crate) namespaces: Queue<String>,
     pub(crate) chores: Queue<Chore>,
     pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,

@@ -17,7 +17,7 @@ use std::time::Instant;
 use lockgate_api::meta::OwnerReference;
 use lockgate_api::{Binding, PropagationPolicy, keys, names};
 use lockgate_engine::TemplateId;
-use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision, Record};
+use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision};
 use lockgate_engine::object;
 use serde_json::Value;
 
@@ -26,10 +26,10 @@ use crate::events::EventTarget;
 use crate::head::Head;
 use crate::link::LinkError;
 use crate::resource::Resource;
-use crate::state::{self, REPORT, State, WALK};
+use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use report::report;
-pub(crate) use works::{derived_id, missing, targets};
+pub(crate) use works::{derived_id, put_rendered, removal, targets};
 pub(crate) use writes::{delete_work, encode, refresh_work, release_work, write_work, write_work_status};
 
 /// How long a status waits for more to tell.
@@ -72,10 +72,12 @@ struct Walk<'a> {
     resource: Resource,
     template: Value,
     binding: Option<Binding>,
+    /// Whether Works are rendered again although no input changed: somebody edited one by hand.
+    render: bool,
 }
 
 /// Walks one template through the stations.
-pub(crate) async fn walk(state: &State, id: &TemplateId) -> Result<(), PassError> {
+pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result<(), PassError> {
     let Some(kind) = state.kinds.served(&id.api_version, &id.kind) else {
         // Nothing can be said of a kind that is not served, or not known well enough yet.
         return Ok(());
@@ -115,6 +117,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId) -> Result<(), PassError
         resource: kind.resource.clone(),
         template,
         binding,
+        render,
     };
     walk.settle_binding().await?;
     walk.run().await
@@ -139,52 +142,39 @@ pub(crate) fn is_for(binding: &Binding, id: &TemplateId) -> bool {
 
 impl Walk<'_> {
     async fn run(&mut self) -> Result<(), PassError> {
-        let decision = {
-            let policies = self.state.policies.read();
-            let mut input = ClaimInput {
-                template: &self.template,
-                policies: &policies,
-                binding: self.binding.as_ref(),
-                gates: self.state.gates,
-                newer_than_policy: None,
-            };
-            let decision = claim::claim(&input);
-            match &decision.holder {
-                Some(policy) if self.binding.is_none() && policy.spec.is_lazy() => {
-                    input.newer_than_policy = Some(is_newer(&self.template, policy));
-                    claim::claim(&input)
-                }
-                _ => decision,
-            }
-        };
+        let decision = claim::claim(&ClaimInput {
+            template: &self.template,
+            policies: &self.state.policies.read(),
+            binding: self.binding.as_ref(),
+            gates: self.state.gates,
+        });
+        let activates = matches!(decision.act, Act::Activate(_));
+        if let (Some(policy), true) = (&decision.holder, activates && self.binding.is_none()) {
+            // Nothing is claimed for the first time before it can be sent.
+            self.check_dependent_overrides(policy)?;
+        }
         self.claim(&decision).await?;
         let Some(policy) = decision.holder.clone() else {
             return self.release(&decision).await;
         };
-        if let Act::Activate(_) = decision.act {
+        if activates {
             self.check_dependent_overrides(&policy)?;
         }
-        if self.binding.is_none() && !matches!(decision.act, Act::Activate(_)) {
+        if self.binding.is_none() && !activates {
             return Ok(());
         }
         self.bind(&decision, &policy).await?;
+        if self.binding.as_ref().is_none_or(is_frozen) {
+            return Ok(());
+        }
         self.send().await
     }
 
     /// Writes the claim to the template, if it is not there.
     async fn claim(&mut self, decision: &Decision) -> Result<(), PassError> {
-        let mut template = self.template.clone();
-        let claim = decision.holder.as_deref().map(Claim::by);
-        let mut changed = Claim::mark_template(claim.as_ref(), &mut template);
-        if self.binding.is_none()
-            && let Act::Hold { refresh: true, .. } = decision.act
-        {
-            let record = Record::of(&self.template).on_template(&template);
-            changed |= set_annotation(&mut template, keys::ACTIVATED, &record.encode());
-        }
-        if !changed {
+        let Some(template) = decision.mark(&self.template, self.binding.as_ref()) else {
             return Ok(());
-        }
+        };
         self.template = self.replace_template(&template).await?;
         if let (Some(from), Some(policy)) = (&decision.preempted, &decision.holder) {
             let message = format!(
@@ -201,15 +191,13 @@ impl Walk<'_> {
 
     /// Nobody owns the template: its binding loses the claim, and everything stays where it is.
     async fn release(&mut self, decision: &Decision) -> Result<(), PassError> {
-        if let (Act::Freeze { .. }, Some(binding)) = (&decision.act, &self.binding) {
+        if let Some(binding) = &self.binding {
             let mut frozen = binding.clone();
-            Claim::mark_binding(None, &mut frozen.metadata);
+            decision.bind(&self.template, &mut frozen);
             if frozen != *binding {
                 self.write_binding(frozen).await?;
             }
-            self.state
-                .templates
-                .add_soon(self.id.clone(), REPORT, REPORT_AFTER);
+            self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         }
         Ok(())
     }
@@ -238,29 +226,7 @@ impl Walk<'_> {
         let before = self.binding.clone();
         let mut binding = before.clone().unwrap_or_default();
         self.identify(&mut binding);
-        match decision.act {
-            Act::Activate(_) => {
-                binding.spec =
-                    claim::activated_spec(policy, &self.template, before.as_ref().map(|b| &b.spec));
-                self.record(&mut binding, policy);
-            }
-            Act::Keep { refresh } => {
-                let holder = Claim::by(policy);
-                if refresh || Claim::on_binding(&binding.metadata).as_ref() != Some(&holder) {
-                    self.record(&mut binding, policy);
-                }
-            }
-            Act::Hold { refresh, .. } => {
-                if refresh {
-                    let mut record = Record::of(&self.template);
-                    if let Some(old) = Record::find(&self.template, before.as_ref()) {
-                        record = record.by(&old.policy, old.policy_generation);
-                    }
-                    set(&mut binding, keys::ACTIVATED, record.encode());
-                }
-            }
-            Act::Freeze { .. } | Act::Wait => return Ok(()),
-        }
+        decision.bind(&self.template, &mut binding);
         let told = self
             .state
             .verdicts
@@ -268,9 +234,11 @@ impl Walk<'_> {
             .get(self.id)
             .cloned()
             .unwrap_or_default();
-        let mut verdict = self.place(&mut binding, &told);
-        verdict.unrendered = told.unrendered;
-        self.state.verdicts.lock().insert(self.id.clone(), verdict);
+        if !is_frozen(&binding) {
+            let mut verdict = self.place(&mut binding, &told);
+            verdict.unrendered = told.unrendered;
+            self.state.verdicts.lock().insert(self.id.clone(), verdict);
+        }
         if before.as_ref() == Some(&binding) {
             return Ok(());
         }
@@ -316,12 +284,12 @@ impl Walk<'_> {
             }];
         }
     }
+}
 
-    fn record(&self, binding: &mut Binding, policy: &PropagationPolicy) {
-        Claim::mark_binding(Some(&Claim::by(policy)), &mut binding.metadata);
-        let record = Record::of(&self.template).by(policy.permanent_id(), policy.metadata.generation);
-        set(binding, keys::ACTIVATED, record.encode());
-    }
+/// Whether nobody's intent is in a binding: it is not placed, and what was sent stays. One whose new owner waits is frozen
+/// until the owner's intent is activated.
+fn is_frozen(binding: &Binding) -> bool {
+    Claim::on_binding(&binding.metadata).is_none()
 }
 
 /// The label that carries a binding's id, and its finalizer.
@@ -349,10 +317,6 @@ pub(crate) fn binding_id<'a>(binding: &'a Binding, id: &TemplateId) -> &'a str {
     binding.metadata.label(scope_keys(id).0).unwrap_or_default()
 }
 
-fn set(binding: &mut Binding, key: &str, value: String) {
-    binding.metadata.annotations.insert(key.to_owned(), value);
-}
-
 fn set_annotation(template: &mut Value, key: &str, value: &str) -> bool {
     if object::annotation(template, key) == Some(value) {
         return false;
@@ -370,21 +334,6 @@ fn joined(namespace: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{namespace}/{name}")
-    }
-}
-
-/// Whether the user wrote the template after a Lazy policy was there.
-fn is_newer(template: &Value, policy: &PropagationPolicy) -> bool {
-    let created = object::meta_text(template, "creationTimestamp");
-    let policy_created = policy.metadata.creation_timestamp.as_deref().unwrap_or_default();
-    let number = |version: &str| version.parse::<u64>().unwrap_or(0);
-    match created.cmp(policy_created) {
-        std::cmp::Ordering::Less => false,
-        std::cmp::Ordering::Greater => true,
-        // Within one second, the order of the writes decides.
-        std::cmp::Ordering::Equal => {
-            number(object::meta_text(template, "resourceVersion")) > number(&policy.metadata.resource_version)
-        }
     }
 }
 

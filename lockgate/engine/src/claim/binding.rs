@@ -5,6 +5,7 @@ use lockgate_api::policy::Suspension;
 use lockgate_api::{Binding, BindingSpec, PropagationPolicy};
 use serde_json::Value;
 
+use crate::gate::is_suspended;
 use crate::object::{self, TemplateId};
 use crate::render;
 
@@ -33,9 +34,20 @@ pub fn activated_spec(
 
 /// Whether the policy's propagation fields differ from the activated ones.
 pub fn propagation_differs(policy: &PropagationPolicy, binding: &Binding) -> bool {
+    differs(policy, &binding.spec)
+}
+
+/// Whether anything of the policy is left to wait for: what it suspends never waits.
+pub(super) fn would_wait(policy: &PropagationPolicy, binding: &Binding) -> bool {
     let mut spec = binding.spec.clone();
+    spec.suspension = held_suspension(policy.spec.suspension.as_ref(), spec.suspension.as_ref());
+    differs(policy, &spec)
+}
+
+fn differs(policy: &PropagationPolicy, activated: &BindingSpec) -> bool {
+    let mut spec = activated.clone();
     apply_policy(policy, &mut spec);
-    spec != binding.spec
+    spec != *activated
 }
 
 fn apply_policy(policy: &PropagationPolicy, spec: &mut BindingSpec) {
@@ -72,3 +84,33 @@ pub fn suspension_of(policy: Option<&Suspension>, binding: Option<&Suspension>) 
         ..Suspension::default()
     })
 }
+
+/// The binding's suspension while the rest of the policy waits. What a policy suspends is suspended at once, for that moves
+/// nothing; what it no longer suspends stays suspended until it is activated.
+pub fn held_suspension(policy: Option<&Suspension>, binding: Option<&Suspension>) -> Option<Suspension> {
+    let wanted = suspension_of(policy, None).unwrap_or_default();
+    let mut names = wanted
+        .dispatching_on_clusters
+        .map_or_else(Vec::new, |clusters| clusters.cluster_names);
+    let mut held = binding.cloned();
+    if wanted.dispatching == Some(true) {
+        held.get_or_insert_default().dispatching = Some(true);
+    }
+    names.retain(|name| !is_suspended(held.as_ref(), name));
+    if !names.is_empty() {
+        let suspension = held.get_or_insert_default();
+        let listed = &mut suspension
+            .dispatching_on_clusters
+            .get_or_insert_default()
+            .cluster_names;
+        for name in names {
+            if !listed.contains(&name) {
+                listed.push(name);
+            }
+        }
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests;

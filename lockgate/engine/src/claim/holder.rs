@@ -4,28 +4,25 @@ use std::sync::Arc;
 
 use lockgate_api::PropagationPolicy;
 
+use super::record::Past;
 use super::{Claim, ClaimInput, ClaimKind};
 use crate::selector::policy_match;
 
 /// The policy that owns the template from now on, and whose claim it took by preemption.
-pub(super) fn holder(
-    input: &ClaimInput<'_>,
-    changed: bool,
-) -> (Option<Arc<PropagationPolicy>>, Option<Claim>) {
+pub(super) fn holder(input: &ClaimInput<'_>, past: &Past) -> (Option<Arc<PropagationPolicy>>, Option<Claim>) {
     let best = || input.policies.best(input.template).cloned();
     // The template's claim is the authority. One that was stripped (`kubectl replace`) is restored from the binding.
-    let claim = Claim::on_template(input.template)
-        .or_else(|| Claim::on_binding(&input.binding?.metadata));
+    let claim = Claim::on_template(input.template).or_else(|| Claim::on_binding(&input.binding?.metadata));
     let current = claim.as_ref().and_then(|claim| find(input, claim));
 
     if input.gates.static_policy {
-        // Policies never move a managed template. It is matched from scratch when the user changes it; one that was
-        // never propagated is taken by the best policy as soon as there is one.
-        let unmanaged = input.binding.is_none() && claim.is_none();
-        return if changed || unmanaged {
-            (best(), None)
-        } else {
-            (current, None)
+        // Policies never move a template that was propagated: it is matched from scratch when the user changes it. One
+        // that never was is taken by the best policy as soon as there is one.
+        let from_scratch = past.changed() || past.asked || !managed(input, past, claim.as_ref());
+        return match current {
+            Some(current) if !from_scratch => (Some(current), None),
+            None if !from_scratch && input.binding.is_some() => (None, None),
+            _ => (best(), None),
         };
     }
     match current {
@@ -37,10 +34,20 @@ pub(super) fn holder(
     }
 }
 
+/// Whether something may have been activated for this template.
+fn managed(input: &ClaimInput<'_>, past: &Past, claim: Option<&Claim>) -> bool {
+    let activated = match &past.record {
+        Some(record) => !record.policy.is_empty(),
+        None => claim.is_some() && !past.copied,
+    };
+    input.binding.is_some() || activated
+}
+
 /// The policy behind a claim: it exists, with the same id, and still matches.
 fn find(input: &ClaimInput<'_>, claim: &Claim) -> Option<Arc<PropagationPolicy>> {
     let policy = input.policies.get(&claim.namespace, &claim.name)?;
-    (policy.permanent_id() == claim.id && policy_match(policy, input.template).is_some()).then(|| policy.clone())
+    (policy.permanent_id() == claim.id && policy_match(policy, input.template).is_some())
+        .then(|| policy.clone())
 }
 
 /// The policy that takes the template from its holder: `preemption: Always`, the template named by its selectors, and a

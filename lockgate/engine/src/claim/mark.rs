@@ -109,10 +109,18 @@ impl Claim {
         let label = claim.map(Self::label);
         let annotations = claim.map(Self::annotations).unwrap_or_default();
         for key in LABELS {
-            set(template, "labels", key, label.filter(|(k, _)| *k == key).map(|(_, value)| value));
+            set(
+                template,
+                "labels",
+                key,
+                label.filter(|(k, _)| *k == key).map(|(_, value)| value),
+            );
         }
         for key in ANNOTATIONS {
-            let value = annotations.iter().find(|(k, _)| *k == key).map(|(_, value)| *value);
+            let value = annotations
+                .iter()
+                .find(|(k, _)| *k == key)
+                .map(|(_, value)| *value);
             set(template, "annotations", key, value);
         }
         before
@@ -135,37 +143,45 @@ impl Claim {
         let label = claim.map(Self::label);
         let annotations = claim.map(Self::annotations).unwrap_or_default();
         for key in LABELS {
-            put(&mut metadata.labels, key, label.filter(|(k, _)| *k == key).map(|(_, value)| value));
+            put(
+                &mut metadata.labels,
+                key,
+                label.filter(|(k, _)| *k == key).map(|(_, value)| value),
+            );
         }
         for key in ANNOTATIONS {
-            let value = annotations.iter().find(|(k, _)| *k == key).map(|(_, value)| *value);
+            let value = annotations
+                .iter()
+                .find(|(k, _)| *k == key)
+                .map(|(_, value)| *value);
             put(&mut metadata.annotations, key, value);
         }
     }
 }
 
 /// Sets or removes one key of the labels or annotations of an object. A map that becomes empty goes.
-pub(crate) fn set(object: &mut Value, field: &str, key: &str, value: Option<&str>) {
+pub(super) fn set(object: &mut Value, field: &str, key: &str, value: Option<&str>) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
     match value {
         Some(value) => {
-            let map = metadata
-                .entry(field)
-                .or_insert_with(|| Value::Object(Map::new()));
+            let map = metadata.entry(field).or_insert_with(|| Value::Object(Map::new()));
             if !map.is_object() {
                 *map = Value::Object(Map::new());
             }
             map[key] = Value::String(value.to_owned());
         }
         None => {
-            if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
-                map.remove(key);
-                if map.is_empty() {
-                    metadata.remove(field);
-                }
+            if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut)
+                && map.remove(key).is_some()
+                && map.is_empty()
+            {
+                metadata.remove(field);
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

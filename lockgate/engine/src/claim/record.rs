@@ -1,12 +1,12 @@
 //! The record of an activation: what of the template was activated, by which policy. It is kept on the binding, in the
-//! write that changes the spec that it describes; before there is a binding, on the template.
+//! write that changes the spec that it describes; before there is a binding, on the template, in the write of the claim.
 
-use lockgate_api::{Binding, keys};
+use lockgate_api::{Binding, PropagationPolicy, keys};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::content::ContentHashes;
-use crate::object;
+use crate::object::{self, TemplateId};
 
 /// What was activated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct Record {
     /// The policy's id; empty in a record of a template that only waits.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub policy: String,
-    /// The policy's generation.
+    /// The policy's generation; 0 if nobody knows it.
     #[serde(skip_serializing_if = "is_zero")]
     pub policy_generation: i64,
     /// The template's uid.
@@ -52,13 +52,17 @@ pub enum Change {
 }
 
 impl Record {
-    /// What is recorded of a template, on its binding or else on the template itself.
+    /// What is recorded of a template, on its binding or else on the template itself. What is not a whole record is none.
+    ///
+    /// A record on a template that names another uid came with a copy of its manifest: see [`Record::is_of`].
     pub fn find(template: &Value, binding: Option<&Binding>) -> Option<Self> {
         let text = match binding {
             Some(binding) => binding.metadata.annotation(keys::ACTIVATED),
             None => object::annotation(template, keys::ACTIVATED),
         };
-        serde_json::from_str(text?).ok()
+        let record: Self = serde_json::from_str(text?).ok()?;
+        let whole = !record.uid.is_empty() && !record.metadata.is_empty() && !record.content.is_empty();
+        whole.then_some(record)
     }
 
     /// The record of a template as it is now, activated by nobody yet.
@@ -66,12 +70,10 @@ impl Record {
         let hashes = ContentHashes::of(template);
         Self {
             uid: object::meta_text(template, "uid").to_owned(),
-            generation: object::generation(template),
+            generation: counted_generation(template),
             metadata: hashes.metadata,
             content: hashes.content,
-            request: object::annotation(template, keys::ACTIVATE)
-                .filter(|request| !request.is_empty())
-                .map(str::to_owned),
+            request: request(template).map(str::to_owned),
             ..Self::default()
         }
     }
@@ -83,12 +85,40 @@ impl Record {
         self
     }
 
-    /// The same, as it is written to the template itself together with the claim: that write moves a Deployment's generation.
-    pub fn on_template(mut self, template: &Value) -> Self {
-        if object::text(template, "apiVersion") == "apps/v1" && object::text(template, "kind") == "Deployment" {
+    /// The same activation, of the template as it is now: for changes that are not the user's.
+    pub(super) fn following(&self, template: &Value) -> Self {
+        let mut record = Self::of(template).by(&self.policy, self.policy_generation);
+        record.request.clone_from(&self.request);
+        record
+    }
+
+    /// The same, as it is written to the template itself together with the claim, where that write moves the generation.
+    pub(super) fn on_template(mut self, before: &Value, marked: &Value) -> Self {
+        let moves = match MovedBy::of(before) {
+            MovedBy::Content => false,
+            MovedBy::Labels => object::labels(before) != object::labels(marked),
+            // The record is one.
+            MovedBy::Annotations => true,
+        };
+        if moves {
             self.generation += 1;
         }
         self
+    }
+
+    /// Whether it speaks of this template, and not of one that this is a copy of.
+    pub fn is_of(&self, template: &Value) -> bool {
+        self.uid == object::meta_text(template, "uid")
+    }
+
+    /// Whether this policy, as it is now, was activated.
+    pub(super) fn is_by(&self, policy: &PropagationPolicy) -> bool {
+        self.policy == policy.permanent_id() && self.policy_generation == policy.metadata.generation
+    }
+
+    /// Whether the template's generation is another one now.
+    pub(super) fn generation_moved(&self, template: &Value) -> bool {
+        self.generation != counted_generation(template)
     }
 
     /// As it is written to the annotation.
@@ -99,17 +129,95 @@ impl Record {
 
     /// What happened to the template since.
     pub fn compare(&self, template: &Value, hashes: &ContentHashes) -> Change {
-        let generation = object::generation(template);
-        let content_moved = self.content != hashes.content;
-        let generation_moved = self.generation != generation;
-        if self.uid != object::meta_text(template, "uid") || self.metadata != hashes.metadata {
+        if !self.is_of(template) || self.metadata != hashes.metadata {
             return Change::ByUser;
         }
-        match (content_moved, generation_moved, generation) {
-            (false, false, _) => Change::None,
-            (true, _, 0) | (true, true, _) => Change::ByUser,
-            (true, false, _) => Change::ByDefaults,
-            (false, true, _) => Change::ByClaim,
+        let content_moved = self.content != hashes.content;
+        let without_generation = counted_generation(template) == 0;
+        match (content_moved, self.generation_moved(template)) {
+            (false, false) => Change::None,
+            (false, true) => Change::ByClaim,
+            (true, false) if !without_generation => Change::ByDefaults,
+            (true, _) => Change::ByUser,
         }
     }
 }
+
+/// What moves a kind's generation besides its content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MovedBy {
+    /// Nothing, as far as we know.
+    Content,
+    /// Labels.
+    Labels,
+    /// Annotations.
+    Annotations,
+}
+
+impl MovedBy {
+    pub(super) fn of(template: &Value) -> Self {
+        let id = TemplateId::of(template);
+        match (id.group(), id.kind.as_str()) {
+            ("apps", "Deployment") => Self::Annotations,
+            ("discovery.k8s.io", "EndpointSlice") => Self::Labels,
+            _ => Self::Content,
+        }
+    }
+}
+
+/// The generation, where it says anything about the content: a PriorityClass's is 1 for ever.
+fn counted_generation(template: &Value) -> i64 {
+    let id = TemplateId::of(template);
+    match (id.group(), id.kind.as_str()) {
+        ("scheduling.k8s.io", "PriorityClass") => 0,
+        _ => object::generation(template),
+    }
+}
+
+/// The activation that somebody asked for.
+pub(super) fn request(template: &Value) -> Option<&str> {
+    object::annotation(template, keys::ACTIVATE).filter(|request| !request.is_empty())
+}
+
+/// What is known of a template's past.
+#[derive(Debug)]
+pub(super) struct Past {
+    /// What was activated; without a binding, what was about to be or waits.
+    pub(super) record: Option<Record>,
+    /// Whether its annotations came with the manifest of another template.
+    pub(super) copied: bool,
+    /// What happened to the template since.
+    pub(super) change: Change,
+    /// Whether somebody asked for an activation that has not happened yet.
+    pub(super) asked: bool,
+}
+
+impl Past {
+    pub(super) fn of(template: &Value, binding: Option<&Binding>) -> Self {
+        let found = Record::find(template, binding);
+        let asked = request(template).is_some_and(|request| {
+            found
+                .as_ref()
+                .is_none_or(|record| record.request.as_deref() != Some(request))
+        });
+        let copied = binding.is_none() && found.as_ref().is_some_and(|record| !record.is_of(template));
+        let record = found.filter(|_| !copied);
+        let change = record.as_ref().map_or(Change::Unknown, |record| {
+            record.compare(template, &ContentHashes::of(template))
+        });
+        Self {
+            record,
+            copied,
+            change,
+            asked,
+        }
+    }
+
+    /// Whether the user changed the template since it was recorded.
+    pub(super) fn changed(&self) -> bool {
+        self.change == Change::ByUser
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,9 @@ impl SkipReason {
             Self::Kind => "objects of this kind are never propagated",
             Self::ReservedNamespace => "its namespace belongs to the control plane",
             Self::SystemNamespace => "objects in kube-* namespaces are never propagated",
-            Self::ClaimedBy => "its label resourcetemplate.karmada.io/claimed-by says that somebody else propagates it",
+            Self::ClaimedBy => {
+                "its label resourcetemplate.karmada.io/claimed-by says that somebody else propagates it"
+            }
             Self::ServerOwned => "every API server makes this object for itself",
         }
     }
@@ -82,3 +84,6 @@ pub fn skip_template(template: &Value) -> Option<SkipReason> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

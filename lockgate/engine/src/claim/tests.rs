@@ -1,0 +1,10 @@
+//! The station as a whole: sequences of steps on a small model of the hub, each followed by a restart.
+
+mod evidence;
+mod holder;
+mod lazy;
+mod preemption;
+mod properties;
+mod statics;
+mod suspension;
+mod world;

@@ -39,6 +39,13 @@ const NOT_COUNTED: [&str; 10] = [
 /// Keys that contain `.karmada.io` and yet say what somebody wants of members; part of the format.
 const SWITCHES: [&str; 2] = [keys::RETAIN_REPLICAS, keys::SKIP_AUTO_PROPAGATION];
 
+/// The digest of a manifest itself.
+pub fn manifest_hash(manifest: &Value) -> String {
+    let mut hash = canonical_hash(manifest).to_string();
+    hash.truncate(DIGITS);
+    hash
+}
+
 /// The hash of what the user wrote in a template. It is the same for all clusters, so it is worth keeping.
 pub fn content_hash(template: &Value) -> ValueHash {
     let Some(fields) = template.as_object() else {

@@ -4,12 +4,15 @@
 //! allows it runs out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lockgate_api::work::LastApplied;
 use lockgate_api::{Cluster, Condition, Work, keys, names};
 use lockgate_engine::dispatch::{self, Dispatch, DispatchInput, Withdraw};
+use lockgate_engine::render::manifest_hash;
 use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::due::{Due, due};
 use super::lane::Lane;
@@ -28,8 +31,8 @@ use crate::template::{self, PassError};
 pub(crate) enum Sent {
     /// Nothing was asked of the member.
     Settled,
-    /// The member answered.
-    Member,
+    /// The member answered, in this time. What the hub takes says nothing about the member.
+    Member(Duration),
 }
 
 /// Why a pass did not reach its end.
@@ -59,6 +62,7 @@ pub(crate) async fn pass(
     let key = Key::new(&names::execution_namespace(&lane.cluster), name);
     let Some(work) = state::work(&state.caches.works, &key) else {
         lane.corrections.lock().remove(name);
+        lane.doubted.lock().remove(name);
         return Ok(Sent::Settled);
     };
     let Some(link) = lane.link() else {
@@ -80,6 +84,20 @@ pub(crate) async fn pass(
     let Some(manifest) = work.spec.workload.manifests.first() else {
         return Ok(Sent::Settled);
     };
+    if edited(lane, &work, manifest) {
+        // It is rendered again, and the member keeps what it has until then.
+        let id = TemplateId::of(manifest);
+        if work
+            .metadata
+            .controller()
+            .is_some_and(|owner| owner.kind == "Namespace")
+        {
+            state.namespaces.add(id.name, state::RENDER);
+        } else {
+            state.templates.add(id, state::RENDER);
+        }
+        return Ok(Sent::Settled);
+    }
     let suspended = is_suspended(&work);
     let resource = match member_resource(&cluster, manifest) {
         Some(resource) => resource,
@@ -103,8 +121,7 @@ pub(crate) async fn pass(
                     recreated: false,
                 },
                 None,
-            )
-            .await?;
+            );
             // The cluster's kinds change with its status, which brings us here again.
             return Ok(Sent::Settled);
         }
@@ -118,7 +135,7 @@ pub(crate) async fn pass(
     let object_key = object_key(manifest);
     let live: Option<Value> = objects.get(&object_key).and_then(|cached| state::parse(&cached));
     if suspended {
-        tell(state, &key, &work, Outcome::Suspended, live.as_ref()).await?;
+        tell(state, &key, &work, Outcome::Suspended, live.as_ref());
         return Ok(Sent::Settled);
     }
     let sending = Sending {
@@ -131,13 +148,33 @@ pub(crate) async fn pass(
         work: &work,
         manifest,
     };
-    let (outcome, live, asked) = sending.send(live).await?;
+    let (outcome, live, took) = sending.send(live).await?;
     let refused = matches!(outcome, Outcome::Failed { .. });
-    tell(state, &key, &work, outcome, live.as_ref()).await?;
+    tell(state, &key, &work, outcome, live.as_ref());
     if refused {
         return Err(SendError::NotYet("the member refused the manifest".into()));
     }
-    Ok(if asked { Sent::Member } else { Sent::Settled })
+    Ok(took.map_or(Sent::Settled, Sent::Member))
+}
+
+/// Whether somebody edited the manifest by hand: only what was rendered is sent. A manifest that the server keeps in another
+/// form than it was sent in would be rendered for ever; so each generation of a Work is doubted once.
+fn edited(lane: &Lane, work: &Work, manifest: &Value) -> bool {
+    let Some(hash) = work.metadata.annotation(keys::RENDERED) else {
+        return false;
+    };
+    if hash == manifest_hash(manifest) {
+        return false;
+    }
+    let doubt = (work.metadata.uid.clone(), work.metadata.generation);
+    let mut doubted = lane.doubted.lock();
+    match doubted.get(&work.metadata.name) {
+        Some(known) if *known == doubt => false,
+        _ => {
+            doubted.insert(work.metadata.name.clone(), doubt);
+            true
+        }
+    }
 }
 
 /// Whether nothing is sent.
@@ -187,9 +224,13 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Brings the member to the manifest. Answers what came of it, the object there, and whether the member was asked.
-    async fn send(&self, mut live: Option<Value>) -> Result<(Outcome, Option<Value>, bool), SendError> {
-        let mut asked = false;
+    /// Brings the member to the manifest. Answers what came of it, the object there, and how long the member took if it was
+    /// asked.
+    async fn send(
+        &self,
+        mut live: Option<Value>,
+    ) -> Result<(Outcome, Option<Value>, Option<Duration>), SendError> {
+        let mut took = None;
         // The first answer may tell of an object that was not known; the second try knows it.
         for _ in 0..3 {
             let decision = dispatch::dispatch(&DispatchInput {
@@ -200,7 +241,7 @@ impl Sending<'_> {
             });
             let recreated = live.is_none() && self.was_applied();
             match decision {
-                Dispatch::Nothing => return Ok((Outcome::Applied { recreated: false }, live, asked)),
+                Dispatch::Nothing => return Ok((Outcome::Applied { recreated: false }, live, took)),
                 Dispatch::Wait => {
                     return Err(SendError::NotYet("the member's object is being deleted".into()));
                 }
@@ -211,37 +252,41 @@ impl Sending<'_> {
                             recreated: false,
                         },
                         live,
-                        asked,
+                        took,
                     ));
                 }
                 Dispatch::Create(body) => {
                     self.may_write()?;
-                    asked = true;
                     let collection = self.resource.collection(&self.object_key.namespace);
-                    match self.link.create(&collection, encode(&body)).await {
+                    let begun = Instant::now();
+                    let answer = self.link.create(&collection, encode(&body)).await;
+                    took = Some(begun.elapsed());
+                    match answer {
                         Ok(answer) => {
                             self.count_created(true, recreated);
                             let live = self.learn(&answer)?;
-                            return Ok((Outcome::Applied { recreated }, Some(live), asked));
+                            return Ok((Outcome::Applied { recreated }, Some(live), took));
                         }
                         Err(LinkError::AlreadyExists) => live = Some(self.read().await?),
-                        Err(error) => return self.refused(error, recreated, live),
+                        Err(error) => return self.refused(error, recreated, live, took),
                     }
                 }
                 Dispatch::Update(body, drift) => {
                     if drift.is_some() && self.backs_off(&live).await? {
-                        return Ok((Outcome::Unchanged, live, asked));
+                        return Ok((Outcome::Unchanged, live, took));
                     }
                     self.may_write()?;
-                    asked = true;
                     let path = self
                         .resource
                         .object(&self.object_key.namespace, &self.object_key.name);
-                    match self.link.replace(&path, encode(&body)).await {
+                    let begun = Instant::now();
+                    let answer = self.link.replace(&path, encode(&body)).await;
+                    took = Some(begun.elapsed());
+                    match answer {
                         Ok(answer) => {
                             self.count_updated(true);
                             let live = self.learn(&answer)?;
-                            return Ok((Outcome::Applied { recreated: false }, Some(live), asked));
+                            return Ok((Outcome::Applied { recreated: false }, Some(live), took));
                         }
                         Err(LinkError::Conflict) => live = Some(self.read().await?),
                         Err(LinkError::NotFound) => {
@@ -250,7 +295,7 @@ impl Sending<'_> {
                             }
                             live = None;
                         }
-                        Err(error) => return self.refused(error, false, live),
+                        Err(error) => return self.refused(error, false, live, took),
                     }
                 }
             }
@@ -264,7 +309,8 @@ impl Sending<'_> {
         error: LinkError,
         recreated: bool,
         live: Option<Value>,
-    ) -> Result<(Outcome, Option<Value>, bool), SendError> {
+        took: Option<Duration>,
+    ) -> Result<(Outcome, Option<Value>, Option<Duration>), SendError> {
         let told = matches!(
             error,
             LinkError::Refused { code: 400..500, .. }
@@ -289,7 +335,7 @@ impl Sending<'_> {
                 .events
                 .warn(&template_of(self.manifest), "SyncFailed", &what);
         }
-        Ok((Outcome::Failed { message, recreated }, live, true))
+        Ok((Outcome::Failed { message, recreated }, live, took))
     }
 
     fn was_applied(&self) -> bool {
@@ -412,7 +458,7 @@ async fn remove(
     work: Work,
 ) -> Result<Sent, SendError> {
     let manifest = work.spec.workload.manifests.first();
-    let mut asked = Sent::Settled;
+    let mut sent = Sent::Settled;
     match (due(state, &lane.cluster, &work).await?, manifest) {
         (Due::NotYet(why), _) => return Err(SendError::NotYet(why)),
         (Due::Untouched, _) | (_, None) => {}
@@ -420,7 +466,7 @@ async fn remove(
             let keep = decided == Due::Keep;
             let preserve = keep || work.spec.preserve_resources_on_deletion == Some(true);
             match withdraw(state, lane, link, manifest, preserve).await {
-                Ok(sent) => asked = sent,
+                Ok(withdrawn) => sent = withdrawn,
                 // A cluster that leaves and cannot be reached keeps what it has, marks and all.
                 Err(SendError::Member(error)) if keep => {
                     tracing::warn!(cluster = %lane.cluster, work = %key.name, %error, "the member keeps our marks");
@@ -440,7 +486,7 @@ async fn remove(
         }
         template::wake(state, id);
     }
-    Ok(asked)
+    Ok(sent)
 }
 
 /// Removes a member's object, or our marks on it.
@@ -460,16 +506,29 @@ async fn withdraw(
     };
     let key = object_key(manifest);
     let path = resource.object(&key.namespace, &key.name);
-    for _ in 0..3 {
-        let live: Option<Value> = match link.get(&path).await {
-            Ok(answer) => {
-                Some(serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?)
-            }
-            Err(LinkError::NotFound | LinkError::NotServed) => None,
-            Err(error) => return Err(SendError::Member(error)),
+    let begun = Instant::now();
+    // What is known of the object will do at first: the request names its version, and a member that has another refuses.
+    let mut known: Option<Value> = lane
+        .objects
+        .known(&resource)
+        .and_then(|objects| objects.get(&key))
+        .and_then(|cached| state::parse(&cached));
+    for _ in 0..4 {
+        let remembered = known.is_some();
+        let live: Option<Value> = match known.take() {
+            Some(known) => Some(known),
+            None => match link.get(&path).await {
+                Ok(answer) => {
+                    Some(serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?)
+                }
+                Err(LinkError::NotFound | LinkError::NotServed) => None,
+                Err(error) => return Err(SendError::Member(error)),
+            },
         };
         let result = match dispatch::withdraw(manifest, live.as_ref(), preserve) {
-            Withdraw::Nothing => return Ok(Sent::Member),
+            // That there is nothing to do is the member's to say.
+            Withdraw::Nothing if remembered => continue,
+            Withdraw::Nothing => return Ok(Sent::Member(begun.elapsed())),
             _ if !state.guard.may_write() => {
                 return Err(SendError::NotYet(
                     "another controller may be leading by now".into(),
@@ -493,7 +552,7 @@ async fn withdraw(
             .metrics
             .deleted(result.is_ok(), &api_version, kind, &lane.cluster);
         match result {
-            Ok(()) | Err(LinkError::NotFound) => return Ok(Sent::Member),
+            Ok(()) | Err(LinkError::NotFound) => return Ok(Sent::Member(begun.elapsed())),
             Err(LinkError::Conflict) => {}
             Err(error) => return Err(SendError::Member(error)),
         }

@@ -5,6 +5,7 @@
 
 use lockgate_api::{Binding, Work, keys};
 use lockgate_engine::TemplateId;
+use lockgate_engine::gate::Removal;
 
 use super::dispatching::SendError;
 use crate::state::{self, State};
@@ -44,15 +45,14 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
         if template::targets(&binding).contains(cluster) {
             return Ok(Due::Untouched);
         }
-        let missing = template::missing(state, &id, &binding);
-        if missing.is_empty() {
-            return Ok(Due::Remove);
-        }
-        let missing: Vec<String> = missing.into_iter().collect();
-        return Ok(Due::NotYet(format!(
-            "removal waits until {} has its copy",
-            missing.join(", ")
-        )));
+        return Ok(match template::removal(state, &id, &binding) {
+            Removal::Remove => Due::Remove,
+            Removal::Hold => Due::Untouched,
+            Removal::WaitFor(clusters) => Due::NotYet(format!(
+                "removal waits until {} has its copy",
+                clusters.join(", ")
+            )),
+        });
     }
     match template::presence(state, &id).await.map_err(SendError::Hub)? {
         Presence::Gone => Ok(Due::Remove),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lockgate_engine::dispatch::Corrections;
@@ -32,6 +33,8 @@ pub(crate) struct Lane {
     pub(crate) objects: Objects,
     /// How often each object was corrected lately.
     pub(crate) corrections: Mutex<HashMap<String, Corrections>>,
+    /// The Works whose manifests are not what was rendered, with the uid and generation that was doubted.
+    pub(crate) doubted: Mutex<HashMap<String, (String, i64)>>,
     link: Mutex<Option<Link>>,
     window: Mutex<Window>,
     clock: Clock,
@@ -39,16 +42,27 @@ pub(crate) struct Lane {
     resumed: Notify,
     /// The passes under way.
     passes: TaskTracker,
+    /// How many of them hold a place in the window.
+    flying: AtomicUsize,
     ended_one: Notify,
     closed: CancellationToken,
 }
 
-/// Says that a pass has ended, however it did.
-struct Ended<'a>(&'a Notify);
+/// A pass's place in the window. It is free before anybody is told so: who is told and finds no place would wait for an end
+/// that never comes.
+struct Place(Arc<Lane>);
 
-impl Drop for Ended<'_> {
+impl Place {
+    fn take(lane: &Arc<Lane>) -> Self {
+        lane.flying.fetch_add(1, Ordering::AcqRel);
+        Self(lane.clone())
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        self.0.notify_one();
+        self.0.flying.fetch_sub(1, Ordering::AcqRel);
+        self.0.ended_one.notify_one();
     }
 }
 
@@ -68,12 +82,14 @@ impl Lane {
             queue: Queue::new(clock.clone()),
             objects: Objects::default(),
             corrections: Mutex::default(),
+            doubted: Mutex::default(),
             link: Mutex::default(),
             window: Mutex::default(),
             clock,
             trouble: Mutex::default(),
             resumed: Notify::new(),
             passes: TaskTracker::new(),
+            flying: AtomicUsize::new(0),
             ended_one: Notify::new(),
             closed: CancellationToken::new(),
         }
@@ -130,7 +146,7 @@ impl Lane {
                 () = self.ready() => {}
             }
             let ended = self.ended_one.notified();
-            if self.passes.len() >= self.window.lock().limit() {
+            if self.flying.load(Ordering::Acquire) >= self.window.lock().limit() {
                 // One ends before another begins.
                 tokio::select! {
                     () = self.closed.cancelled() => return,
@@ -143,9 +159,9 @@ impl Lane {
                 next = self.queue.next() => next,
             };
             let Some((name, aspects)) = next else { return };
-            let (lane, state) = (self.clone(), state.clone());
+            let (place, state) = (Place::take(&self), state.clone());
             self.passes.spawn(async move {
-                let _ended = Ended(&lane.ended_one);
+                let Place(lane) = &place;
                 tokio::select! {
                     () = lane.closed.cancelled() => {}
                     () = lane.pass(&state, &name, aspects) => {}
@@ -182,8 +198,8 @@ impl Lane {
         let result = dispatching::pass(state, self, name, aspects).await;
         match result {
             Ok(Sent::Settled) => self.queue.done(name),
-            Ok(Sent::Member) => {
-                self.answered(begun.elapsed());
+            Ok(Sent::Member(took)) => {
+                self.answered(took);
                 self.queue.done(name);
             }
             Err(error) => self.failed(name, aspects, begun, &error),

@@ -44,6 +44,13 @@ impl Objects {
         Some(following.cache.clone())
     }
 
+    /// The objects of a kind, if they are followed and known already.
+    pub(crate) fn known(&self, resource: &Resource) -> Option<Arc<Cache>> {
+        let kinds = self.kinds.lock();
+        let following = kinds.get(&(resource.api_version(), resource.kind.clone()))?;
+        following.cache.synced().then(|| following.cache.clone())
+    }
+
     /// Whether everything that is followed is known.
     pub(crate) fn are_synced(&self) -> bool {
         self.kinds

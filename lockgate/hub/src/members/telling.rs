@@ -1,16 +1,19 @@
-//! What a Work's status says, written once for each difference.
+//! What a Work's status says, written once for each difference. Telling is apart from sending: what members get goes first,
+//! and several things that happen to one Work are told together.
 
-use std::sync::Arc;
-
-use lockgate_api::Work;
-use lockgate_engine::TemplateId;
-use lockgate_engine::observe;
+use jiff::Timestamp;
+use lockgate_api::work::{LastApplied, ManifestStatus, WorkStatus};
+use lockgate_api::{Condition, Work, keys};
+use lockgate_engine::{object, observe};
 use serde_json::Value;
 
-use super::dispatching::{SendError, last_applied};
+use super::dispatching::last_applied;
 use crate::cache::Key;
-use crate::state::{REPORT, State};
-use crate::template::{self, REPORT_AFTER};
+use crate::events::EventTarget;
+use crate::head::head;
+use crate::resource::Resource;
+use crate::state::State;
+use crate::template::{self, PassError, REPORT_AFTER};
 
 /// What came of a Work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,77 +36,140 @@ pub(crate) enum Outcome {
     Unchanged,
 }
 
-/// Writes a Work's status, if it says something new.
-pub(crate) async fn tell(
-    state: &Arc<State>,
-    key: &Key,
-    work: &Work,
+/// What is to be told of a Work.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
     outcome: Outcome,
-    live: Option<&Value>,
-) -> Result<(), SendError> {
-    let now = state.clock.now();
-    let mut status = work.status.clone();
-    let generation = work.metadata.generation;
-    match &outcome {
-        Outcome::Applied { recreated } => {
-            observe::dispatching(false, now).put(&mut status.conditions);
-            let known = lockgate_api::Condition::find(&status.conditions, "Applied").cloned();
-            let told = observe::applied(Ok(()), *recreated, generation, now);
-            // How it came to be applied is history once it is.
-            let same = known.is_some_and(|known| {
-                known.is_true()
-                    && known.observed_generation.is_none_or(|seen| seen == generation)
-                    && !recreated
-            });
-            if !same {
-                told.put(&mut status.conditions);
-            }
-            if let Some(live) = live {
-                status.last_applied = Some(last_applied(work, live));
-            }
+    /// The Work's generation when it happened.
+    generation: i64,
+    /// What was sent, and what the object was then.
+    sent: Option<LastApplied>,
+    /// What was seen of the object, if it is ours.
+    seen: Option<ManifestStatus>,
+}
+
+impl Told {
+    fn of(work: &Work, outcome: Outcome, live: Option<&Value>) -> Self {
+        let ours = live.filter(|live| object::label(live, keys::MANAGED) == Some("true"));
+        Self {
+            outcome,
+            generation: work.metadata.generation,
+            sent: live.map(|live| last_applied(work, live)),
+            seen: ours.map(|live| observe::manifest_status(live, 0)),
         }
-        Outcome::Failed { message, recreated } => {
-            observe::dispatching(false, now).put(&mut status.conditions);
-            observe::applied(Err(message), *recreated, generation, now).put(&mut status.conditions);
-        }
-        Outcome::Suspended => {
-            let before =
-                lockgate_api::Condition::find(&status.conditions, "Dispatching").map(|c| c.status.clone());
-            let told = observe::dispatching(true, now);
-            if before.as_deref() != Some("False") {
-                let target = crate::events::EventTarget {
-                    api_version: "work.karmada.io/v1alpha1".to_owned(),
-                    kind: "Work".to_owned(),
-                    namespace: work.metadata.namespace.clone(),
-                    name: work.metadata.name.clone(),
-                    uid: work.metadata.uid.clone(),
-                };
-                state.events.success(&target, "WorkDispatching", &told.message);
-            }
-            told.put(&mut status.conditions);
-        }
-        Outcome::Unchanged => {}
     }
-    if let Some(live) = live
-        && lockgate_engine::object::label(live, lockgate_api::keys::MANAGED) == Some("true")
-    {
-        status.manifest_statuses = vec![observe::manifest_status(live, 0)];
+
+    /// This, after something else that was not told yet.
+    fn after(mut self, earlier: &Self) -> Self {
+        match (&earlier.outcome, &self.outcome) {
+            (_, Outcome::Unchanged) => {
+                self.outcome.clone_from(&earlier.outcome);
+                self.generation = earlier.generation;
+            }
+            (Outcome::Applied { recreated: true }, Outcome::Applied { .. })
+                if earlier.generation == self.generation =>
+            {
+                self.outcome = Outcome::Applied { recreated: true };
+            }
+            _ => {}
+        }
+        self
     }
+
+    /// What the Work's status says from now on.
+    fn status(&self, before: &WorkStatus, now: Timestamp) -> WorkStatus {
+        let mut status = before.clone();
+        match &self.outcome {
+            Outcome::Applied { recreated } => {
+                observe::dispatching(false, now).put(&mut status.conditions);
+                // How it came to be applied is history once it is.
+                let known = Condition::find(&status.conditions, "Applied").is_some_and(|known| {
+                    known.is_true()
+                        && known
+                            .observed_generation
+                            .is_none_or(|seen| seen == self.generation)
+                        && !recreated
+                });
+                if !known {
+                    observe::applied(Ok(()), *recreated, self.generation, now).put(&mut status.conditions);
+                }
+                if let Some(sent) = &self.sent {
+                    status.last_applied = Some(sent.clone());
+                }
+            }
+            Outcome::Failed { message, recreated } => {
+                observe::dispatching(false, now).put(&mut status.conditions);
+                observe::applied(Err(message), *recreated, self.generation, now).put(&mut status.conditions);
+            }
+            Outcome::Suspended => observe::dispatching(true, now).put(&mut status.conditions),
+            Outcome::Unchanged => {}
+        }
+        if let Some(seen) = &self.seen {
+            status.manifest_statuses = vec![seen.clone()];
+        }
+        status
+    }
+}
+
+/// Has a Work's status say what happened, if that is new.
+pub(crate) fn tell(state: &State, key: &Key, work: &Work, outcome: Outcome, live: Option<&Value>) {
+    let mut untold = state.untold.lock();
+    let told = Told::of(work, outcome, live);
+    let told = match untold.get(key) {
+        Some(earlier) => told.after(earlier),
+        None => told,
+    };
+    if told.status(&work.status, state.clock.now()) == work.status {
+        untold.remove(key);
+        return;
+    }
+    untold.insert(key.clone(), told);
+    drop(untold);
+    state.tellings.add(key.clone(), 1);
+}
+
+/// Writes one Work's status.
+pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
+    let Some(told) = state.untold.lock().remove(key) else {
+        return Ok(());
+    };
+    let Some(head) = state.caches.works.get(key).and_then(|cached| head(&cached)) else {
+        return Ok(());
+    };
+    let work = head.work;
+    if work.metadata.deleting() {
+        return Ok(());
+    }
+    let status = told.status(&work.status, state.clock.now());
     if status == work.status {
         return Ok(());
     }
-    let mut told = work.clone();
-    told.status = status;
-    template::write_work_status(state, key, &told)
-        .await
-        .map_err(|error| match error {
-            template::PassError::Again => SendError::Again,
-            other => SendError::Hub(other),
-        })?;
-    if let Some(manifest) = work.spec.workload.manifests.first() {
-        state
-            .templates
-            .add_soon(TemplateId::of(manifest), REPORT, REPORT_AFTER);
+    let was_sent = |status: &WorkStatus| {
+        Condition::find(&status.conditions, "Dispatching").is_none_or(Condition::is_true)
+    };
+    if was_sent(&work.status) && !was_sent(&status) {
+        tell_suspended(state, &work);
+    }
+    if let Err(error) = template::write_work_status(state, key, &work.metadata, &status).await {
+        // What came meanwhile is newer.
+        state.untold.lock().entry(key.clone()).or_insert(told);
+        return Err(error);
+    }
+    if let Some(id) = head.id {
+        state.reports.add_soon(id, 1, REPORT_AFTER);
     }
     Ok(())
+}
+
+fn tell_suspended(state: &State, work: &Work) {
+    let resource = Resource::works();
+    let target = EventTarget {
+        api_version: resource.api_version(),
+        kind: resource.kind,
+        namespace: work.metadata.namespace.clone(),
+        name: work.metadata.name.clone(),
+        uid: work.metadata.uid.clone(),
+    };
+    let message = observe::dispatching(true, state.clock.now()).message;
+    state.events.success(&target, "WorkDispatching", &message);
 }

@@ -15,7 +15,7 @@ pub(crate) struct Window {
 
 const START: f64 = 16.0;
 const LEAST: f64 = 1.0;
-const MOST: f64 = 64.0;
+const MOST: f64 = 32.0;
 /// An answer that takes this much longer than the quickest, and longer than `SLOW`, means that the member has too much to do.
 const TOO_LONG: f64 = 20.0;
 const SLOW: f64 = 0.5;
@@ -33,7 +33,7 @@ impl Default for Window {
 impl Window {
     /// How many requests may be in flight.
     pub(crate) fn limit(&self) -> usize {
-        // Between 1 and 64 by construction.
+        // Between 1 and 32 by construction.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -84,7 +84,7 @@ mod tests {
         for _ in 0..100_000 {
             window.answered(Duration::from_millis(5));
         }
-        assert_eq!(window.limit(), 64);
+        assert_eq!(window.limit(), 32);
     }
 
     #[test]

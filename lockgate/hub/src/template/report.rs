@@ -7,16 +7,17 @@ use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
+use lockgate_engine::gate::Removal;
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use serde_json::Value;
 
-use super::works::{missing, targets, unwanted};
-use super::writes::{encode, replace_status};
+use super::works::{removal, targets, unwanted};
+use super::writes::{encode_status, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
 use crate::cache::Key;
 use crate::clock::seconds;
 use crate::head::head;
-use crate::state::{self, REPORT, State};
+use crate::state::{self, State};
 
 /// How long a status waits for Works that are on their way.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -32,18 +33,18 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         return Ok(());
     }
     let works = works(state, id, &binding);
-    if state
-        .members
-        .wait_for(id, works.iter().map(|(_, work)| work), PATIENCE)
-    {
-        state.templates.add_soon(id.clone(), REPORT, super::REPORT_AFTER);
+    if state.members.wait_for(
+        id,
+        works.iter().map(|(_, work)| work),
+        |key| state.tellings.is_pending(key),
+        PATIENCE,
+    ) {
+        state.reports.add_soon(id.clone(), 1, super::REPORT_AFTER);
         return Ok(());
     }
     let status = binding_status(state, id, &binding, &works);
     if status != binding.status {
-        let mut told = binding.clone();
-        told.status = status;
-        let body = encode(&resource, &told);
+        let body = encode_status(&resource, &binding.metadata, &status);
         replace_status(
             state,
             cache,
@@ -55,7 +56,10 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         .await?;
     }
     report_template(state, id, &binding, &works).await?;
-    if !unwanted(state, id, &binding).is_empty() && missing(state, id, &binding).is_empty() {
+    if !super::is_frozen(&binding)
+        && !unwanted(state, id, &binding).is_empty()
+        && removal(state, id, &binding) == Removal::Remove
+    {
         // The copies that removals waited for are there.
         wake(state, id.clone());
     }

@@ -13,7 +13,7 @@ use lockgate_engine::render::{self, RenderInput, Rendered};
 use machinery_value::hash::{ValueHash, canonical_hash};
 
 use super::writes::{delete_work, write_work};
-use super::{PassError, REPORT, REPORT_AFTER, Walk, binding_id};
+use super::{PassError, REPORT_AFTER, Walk, binding_id};
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
@@ -37,9 +37,7 @@ impl Walk<'_> {
         };
         let result = self.send_works(&binding).await;
         self.binding = Some(binding);
-        self.state
-            .templates
-            .add_soon(self.id.clone(), REPORT, REPORT_AFTER);
+        self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         result
     }
 
@@ -179,6 +177,7 @@ impl Walk<'_> {
             == Some(&digest);
         if let Some(known) = &known
             && rendered
+            && !self.render
             && known.spec.suspend_dispatching == suspend
             && known.spec.preserve_resources_on_deletion == preserve
         {
@@ -188,7 +187,7 @@ impl Walk<'_> {
         let mut work = old.clone().unwrap_or_default();
         work.spec.suspend_dispatching = suspend;
         work.spec.preserve_resources_on_deletion = preserve;
-        if !rendered {
+        if !rendered || self.render {
             let rendered = render::render(&input).map_err(|error| error.to_string())?;
             // What another control plane rendered the same way stays as it is.
             let same = old.as_ref().is_some_and(|old| {
@@ -209,7 +208,7 @@ impl Walk<'_> {
         if unwanted.is_empty() {
             return Ok(Vec::new());
         }
-        match gate::removal(&missing(self.state, self.id, binding)) {
+        match removal(self.state, self.id, binding) {
             Removal::Remove => {
                 let deletions = unwanted.iter().map(|key| delete_work(self.state, key));
                 for result in at_most(deletions.collect()).await {
@@ -218,12 +217,14 @@ impl Walk<'_> {
                 Ok(Vec::new())
             }
             Removal::WaitFor(clusters) => Ok(clusters),
+            Removal::Hold => Ok(Vec::new()),
         }
     }
 }
 
 /// Makes a Work hold what was rendered for its cluster.
-fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
+pub(crate) fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
+    let hash = render::manifest_hash(&rendered.manifest);
     work.spec.workload = Workload {
         manifests: vec![rendered.manifest],
     };
@@ -237,6 +238,7 @@ fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
     metadata
         .annotations
         .insert(keys::RENDERED_FROM.to_owned(), rendered.digest);
+    metadata.annotations.insert(keys::RENDERED.to_owned(), hash);
     if !metadata.finalizers.iter().any(|f| f == keys::WORK_FINALIZER) {
         metadata.finalizers.push(keys::WORK_FINALIZER.to_owned());
     }
@@ -285,24 +287,19 @@ pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding:
         .collect()
 }
 
-/// The wanted clusters whose copies are not there yet.
-pub(crate) fn missing(
-    state: &State,
-    id: &lockgate_engine::TemplateId,
-    binding: &Binding,
-) -> BTreeSet<String> {
+/// Whether the Works of clusters that a binding does not go to may be removed.
+pub(crate) fn removal(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> Removal {
     let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    binding
-        .spec
-        .clusters
-        .iter()
-        .filter(|target| {
-            let key = Key::new(&names::execution_namespace(&target.name), &name);
+    let missing: BTreeSet<String> = gate::wanted(&binding.spec)
+        .into_iter()
+        .filter(|cluster| {
+            let key = Key::new(&names::execution_namespace(cluster), &name);
             let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
             !work.is_some_and(|head| observe::is_applied(&head.work))
         })
-        .map(|target| target.name.clone())
-        .collect()
+        .map(str::to_owned)
+        .collect();
+    gate::removal(&binding.spec, &missing, state.gates)
 }
 
 /// The id of a Work: the same whenever it is made again.

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use lockgate_api::{Binding, Work};
+use lockgate_api::work::WorkStatus;
+use lockgate_api::{Binding, ObjectMeta, Work};
 use lockgate_engine::claim::Record;
 use lockgate_engine::object;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{PassError, Walk, binding_key, scope_keys};
 use crate::cache::{Cache, Key};
-use crate::link::{DeleteOptions, LinkError};
+use crate::link::{DeleteOptions, Link, LinkError};
 use crate::resource::Resource;
 use crate::state::{self, State};
 
@@ -25,7 +26,7 @@ pub(crate) async fn replace(
     what: &'static str,
 ) -> Result<bytes::Bytes, PassError> {
     let path = resource.object(&key.namespace, &key.name);
-    put(state, cache, resource, key, path, body, what).await
+    put(state, &state.link, cache, resource, key, path, body, what).await
 }
 
 /// Replaces an object's status, and remembers the answer.
@@ -38,11 +39,16 @@ pub(crate) async fn replace_status(
     what: &'static str,
 ) -> Result<bytes::Bytes, PassError> {
     let path = resource.status(&key.namespace, &key.name);
-    put(state, cache, resource, key, path, body, what).await
+    put(state, &state.status_link, cache, resource, key, path, body, what).await
 }
 
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one request, and what becomes of its answer"
+)]
 async fn put(
     state: &State,
+    link: &Link,
     cache: &Arc<Cache>,
     resource: &Resource,
     key: &Key,
@@ -51,7 +57,7 @@ async fn put(
     what: &'static str,
 ) -> Result<bytes::Bytes, PassError> {
     may_write(state)?;
-    match state.link.replace(&path, body).await {
+    match link.replace(&path, body).await {
         Ok(answer) => {
             remember(cache, &answer);
             Ok(answer)
@@ -69,7 +75,9 @@ fn may_write(state: &State) -> Result<(), PassError> {
     if state.guard.may_write() {
         Ok(())
     } else {
-        Err(PassError::NotYet("another controller may be leading by now".into()))
+        Err(PassError::NotYet(
+            "another controller may be leading by now".into(),
+        ))
     }
 }
 
@@ -141,13 +149,45 @@ pub(crate) async fn delete(
     }
 }
 
+/// An object of ours with its type.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Typed<'a, T> {
+    api_version: String,
+    kind: &'a str,
+    #[serde(flatten)]
+    object: &'a T,
+}
+
 /// An object of ours as the server takes it.
 pub(crate) fn encode<T: Serialize>(resource: &Resource, object: &T) -> Vec<u8> {
-    let mut value = serde_json::to_value(object).unwrap_or_else(|_| json!({}));
-    value["apiVersion"] = Value::String(resource.api_version());
-    value["kind"] = Value::String(resource.kind.clone());
-    // Encoding a value of strings, numbers, lists and maps cannot fail.
-    serde_json::to_vec(&value).unwrap_or_default()
+    let typed = Typed {
+        api_version: resource.api_version(),
+        kind: &resource.kind,
+        object,
+    };
+    // Encoding strings, numbers, lists and maps cannot fail.
+    serde_json::to_vec(&typed).unwrap_or_default()
+}
+
+/// A status as the server takes it. It keeps the rest of the object, so that the rest is not sent.
+pub(crate) fn encode_status<S: Serialize>(resource: &Resource, metadata: &ObjectMeta, status: &S) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Reported<'a, S> {
+        metadata: ObjectMeta,
+        status: &'a S,
+    }
+    let reported = Reported {
+        metadata: ObjectMeta {
+            name: metadata.name.clone(),
+            namespace: metadata.namespace.clone(),
+            uid: metadata.uid.clone(),
+            resource_version: metadata.resource_version.clone(),
+            ..ObjectMeta::default()
+        },
+        status,
+    };
+    encode(resource, &reported)
 }
 
 impl Walk<'_> {
@@ -388,18 +428,16 @@ pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Resul
 }
 
 /// Writes a Work's status.
-pub(crate) async fn write_work_status(state: &State, key: &Key, work: &Work) -> Result<(), PassError> {
+pub(crate) async fn write_work_status(
+    state: &State,
+    key: &Key,
+    metadata: &ObjectMeta,
+    status: &WorkStatus,
+) -> Result<(), PassError> {
     let resource = Resource::works();
     let works = &state.caches.works;
-    let body = encode(&resource, work);
-    replace_status(
-        state,
-        works,
-        &resource,
-        key,
-        body,
-        "failed to write the Work's status",
-    )
-    .await?;
+    let body = encode_status(&resource, metadata, status);
+    let what = "failed to write the Work's status";
+    replace_status(state, works, &resource, key, body, what).await?;
     Ok(())
 }
