@@ -65,7 +65,11 @@ pub(crate) fn run(arguments: &ScenarioArguments) -> Result<ExitCode, Failure> {
     // Real servers are stopped inside the runtime that their clients belong to.
     let _entered = runtime.enter();
     drop(backend);
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs them all; says how many runs failed.
@@ -78,7 +82,11 @@ async fn run_all(arguments: &ScenarioArguments, scenarios: &[Scenario], backend:
         variants.push(Variant::CutEveryWrite);
     }
     let paint = Paint::stdout();
-    let width = scenarios.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
+    let width = scenarios
+        .iter()
+        .map(|scenario| scenario.name.len())
+        .max()
+        .unwrap_or(0);
     let begun = Instant::now();
     let (mut held, mut failures) = (0, Vec::new());
     for scenario in scenarios {
@@ -177,7 +185,12 @@ mod tests {
         let found = files(&[directory.path().to_owned(), PathBuf::from("other")]).unwrap();
         let names: Vec<String> = found
             .iter()
-            .map(|path| path.strip_prefix(directory.path()).unwrap_or(path).display().to_string())
+            .map(|path| {
+                path.strip_prefix(directory.path())
+                    .unwrap_or(path)
+                    .display()
+                    .to_string()
+            })
             .collect();
         assert_eq!(names, ["a.yaml", "b.yaml", "sub/c.yaml", "other"]);
     }
@@ -191,6 +204,9 @@ mod tests {
             runs: 12,
             failure: None,
         };
-        assert_eq!(line(&outcome, 8, Paint::OFF), "ok    moves     1.50 s  cut every write, 12 runs");
+        assert_eq!(
+            line(&outcome, 8, Paint::OFF),
+            "ok    moves     1.50 s  cut every write, 12 runs"
+        );
     }
 }
