@@ -104,7 +104,7 @@ impl World<'_> {
                 hub.create(&policies(namespace), &policy(namespace, "a", &["member1", "member2"])).await;
                 hub.create(&policies(namespace), &policy(namespace, "b", &["member2", "member3"])).await;
                 for number in 0..COUNT {
-                    let labels = json!({"group": if number % 2 == 0 { "a" } else { "b" }});
+                    let labels = json!({"group": if number.is_multiple_of(2) { "a" } else { "b" }});
                     let template = deployment(namespace, &format!("d{number:02}"), &labels);
                     hub.create(&deployments(namespace), &template).await;
                 }
@@ -126,7 +126,7 @@ impl World<'_> {
                 self.place(namespace, "b", &["member1"]).await;
             }
             Step::DeleteRest => {
-                for number in (0..COUNT).filter(|number| number % 3 != 0) {
+                for number in (0..COUNT).filter(|number| !number.is_multiple_of(3)) {
                     hub.delete(&object(number)).await;
                 }
             }
@@ -147,11 +147,11 @@ impl World<'_> {
         };
         let left = |number: &usize| match step {
             Step::Create | Step::MoveFirst | Step::Touch => true,
-            Step::DeleteThird | Step::MoveBoth => number % 3 != 0,
+            Step::DeleteThird | Step::MoveBoth => !number.is_multiple_of(3),
             Step::DeleteRest => false,
         };
         [0, 1, 2].map(|member| {
-            let here = |number: &usize| if number % 2 == 0 { a[member] } else { b[member] };
+            let here = |number: &usize| if number.is_multiple_of(2) { a[member] } else { b[member] };
             (0..COUNT).filter(left).filter(here).collect()
         })
     }
