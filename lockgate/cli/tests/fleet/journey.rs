@@ -148,14 +148,15 @@ impl Fleet {
             member.get(WEB).await.unwrap().pointer(path) == Some(&json!("nginx:1.27"))
         })
         .await;
+        let id = member.get(WEB).await.unwrap()["metadata"]["labels"]["work.karmada.io/permanent-id"].clone();
         member
             .merge(
                 WEB,
-                &json!({"metadata": {"labels": {"karmada.io/managed": null}}}),
+                &json!({"metadata": {"labels": {"work.karmada.io/permanent-id": null}}}),
             )
             .await;
         until("the marks are what they were", async || {
-            member.get(WEB).await.unwrap()["metadata"]["labels"]["karmada.io/managed"] == "true"
+            member.get(WEB).await.unwrap()["metadata"]["labels"]["work.karmada.io/permanent-id"] == id
         })
         .await;
         let uid = member.get(WEB).await.unwrap()["metadata"]["uid"].clone();

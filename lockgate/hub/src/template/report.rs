@@ -19,8 +19,8 @@ use crate::clock::seconds;
 use crate::head::head;
 use crate::state::{self, State};
 
-/// How long a status waits for Works that are on their way.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a status waits for Works that are on their way: long enough for a burst, in which it would be written twice.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Writes the binding's status and the template's.
 pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {
