@@ -290,7 +290,11 @@ impl Hub {
             && state.namespaces.is_idle()
             && state.chores.is_idle()
             && state.members.is_idle()
-            && self.followed.iter().all(|following| following.cache.synced())
+            // What the hub serves of ours may be gone for a moment: somebody deleted a definition.
+            && self
+                .followed
+                .iter()
+                .all(|following| following.cache.synced() && following.cache.trouble().is_none())
     }
 
     /// Up to which resource version the objects of a resource of the hub were seen; `None` if it is not followed.

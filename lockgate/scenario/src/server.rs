@@ -189,6 +189,32 @@ impl Server {
         })
     }
 
+    /// Takes one finalizer from an object that is being deleted.
+    pub(crate) async fn drop_finalizer(&self, of: &Reference, finalizer: &str) -> Result<(), Problem> {
+        let Some(object) = self.get(of).await? else {
+            return Ok(());
+        };
+        let held = object["metadata"]["finalizers"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let left: Vec<Value> = held.iter().filter(|held| *held != finalizer).cloned().collect();
+        let going = object["metadata"]["deletionTimestamp"].is_string();
+        if !going || left.len() == held.len() {
+            return Ok(());
+        }
+        let (_, path) = self.find(of).await?;
+        let patch = json!({"metadata": {"finalizers": left}}).to_string();
+        match self
+            .send(Method::PATCH, &path, "application/merge-patch+json", patch)
+            .await
+        {
+            Ok(_) => Ok(()),
+            Err(problem) if problem.code() == 404 => Ok(()),
+            Err(problem) => Err(problem),
+        }
+    }
+
     /// The resource version at which an object went: its watch says.
     async fn deletion(&self, resource: &Resource, of: &Reference, last: &Value) -> Result<u64, Problem> {
         let version = last["metadata"]["resourceVersion"].as_str().unwrap_or("0");
@@ -255,7 +281,11 @@ impl Server {
             )
         });
         let mut lists = futures::stream::iter(lasting.map(|resource| async move {
-            let items = self.items(&resource.collection("")).await;
+            let items = match self.items(&resource.collection("")).await {
+                // Its definition went after the server had named it.
+                Err(problem) if problem.code() == 404 => Ok(Vec::new()),
+                items => items,
+            };
             items.map(|items| (resource, items))
         }))
         .buffer_unordered(LISTS_AT_ONCE);

@@ -72,7 +72,7 @@ impl Janitor {
     }
 }
 
-/// One look at everything; says whether something was done.
+/// One look at everything; says whether something was done, or is being done by the server.
 async fn pass(server: &Server) -> Result<bool, Problem> {
     let mut acted = false;
     for namespace in server.items("/api/v1/namespaces").await? {
@@ -80,6 +80,13 @@ async fn pass(server: &Server) -> Result<bool, Problem> {
             acted |= end(server, &namespace).await?;
         }
     }
+    // The server itself deletes what a definition that ends has defined; that takes it a while.
+    let definitions = server
+        .items("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+        .await?;
+    acted |= definitions
+        .iter()
+        .any(|definition| definition["metadata"]["deletionTimestamp"].is_string());
     for resource in server.known_listable() {
         if !OWNED_GROUPS.contains(&resource.group.as_str()) {
             continue;

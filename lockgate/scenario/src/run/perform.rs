@@ -132,6 +132,10 @@ async fn restore(server: &Server, of: &Reference) -> Result<Vec<Written>, Proble
         if attempts > 500 {
             return Err(Problem::Broken(format!("{of} does not go: who holds it?")));
         }
+        // An API server without a garbage collector waits for one that lets the dependents be.
+        if attempts == 20 {
+            server.drop_finalizer(of, "orphan").await?;
+        }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     if let Some(meta) = object["metadata"].as_object_mut() {
