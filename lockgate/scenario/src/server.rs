@@ -189,6 +189,45 @@ impl Server {
         })
     }
 
+    /// What the garbage collector does for an object whose dependents stay, on a server that has none: they forget it,
+    /// and it is let go.
+    pub(crate) async fn orphan(&self, of: &Reference, uid: &str) -> Result<(), Problem> {
+        for resource in self.known_listable() {
+            if resource.group != "work.karmada.io" {
+                continue;
+            }
+            for item in self.items(&resource.collection("")).await? {
+                let Some(owners) = item["metadata"]["ownerReferences"].as_array() else {
+                    continue;
+                };
+                let left: Vec<&Value> = owners.iter().filter(|owner| owner["uid"] != uid).collect();
+                if left.len() == owners.len() {
+                    continue;
+                }
+                let text = |key: &str| item["metadata"][key].as_str().unwrap_or("").to_owned();
+                let path = resource.object(&text("namespace"), &text("name"));
+                let patch = json!({"metadata": {"ownerReferences": left}});
+                self.send(
+                    Method::PATCH,
+                    &path,
+                    "application/merge-patch+json",
+                    patch.to_string(),
+                )
+                .await?;
+            }
+        }
+        let (_, path) = self.find(of).await?;
+        let patch = json!({"metadata": {"finalizers": null}});
+        self.send(
+            Method::PATCH,
+            &path,
+            "application/merge-patch+json",
+            patch.to_string(),
+        )
+        .await?;
+        Ok(())
+    }
+
     /// The resource version at which an object went: its watch says.
     async fn deletion(&self, resource: &Resource, of: &Reference, last: &Value) -> Result<u64, Problem> {
         let version = last["metadata"]["resourceVersion"].as_str().unwrap_or("0");
@@ -216,6 +255,14 @@ impl Server {
             Ok(object) => Ok(Some(object)),
             Err(problem) if problem.code() == 404 => Ok(None),
             Err(problem) => Err(problem),
+        }
+    }
+
+    /// The last change of an object, whoever made it; none when it is not there.
+    pub(crate) async fn written_last(&self, of: &Reference) -> Result<Option<Written>, Problem> {
+        match self.get(of).await? {
+            Some(object) => Ok(Some(written(self.resolve(&of.kind).await?, &object))),
+            None => Ok(None),
         }
     }
 
@@ -255,7 +302,11 @@ impl Server {
             )
         });
         let mut lists = futures::stream::iter(lasting.map(|resource| async move {
-            let items = self.items(&resource.collection("")).await;
+            let items = match self.items(&resource.collection("")).await {
+                // Its definition went a moment ago, and its objects with it.
+                Err(problem) if problem.code() == 404 => Ok(Vec::new()),
+                items => items,
+            };
             items.map(|items| (resource, items))
         }))
         .buffer_unordered(LISTS_AT_ONCE);
