@@ -147,8 +147,14 @@ impl Hub {
             &EventOptions::default(),
         );
         let state = Arc::new(State {
-            link: link.clone().with_writes_at_once(WRITES_AT_ONCE),
-            status_link: link.clone().with_writes_at_once(STATUSES_AT_ONCE),
+            link: link
+                .clone()
+                .with_writes_at_once(WRITES_AT_ONCE)
+                .while_leading(guard.clone()),
+            status_link: link
+                .clone()
+                .with_writes_at_once(STATUSES_AT_ONCE)
+                .while_leading(guard.clone()),
             clock: options.clock.clone(),
             gates: options.gates,
             guard: guard.clone(),
@@ -284,7 +290,11 @@ impl Hub {
             && state.namespaces.is_idle()
             && state.chores.is_idle()
             && state.members.is_idle()
-            && self.followed.iter().all(|following| following.cache.synced())
+            // What the hub serves of ours may be gone for a moment: somebody deleted a definition.
+            && self
+                .followed
+                .iter()
+                .all(|following| following.cache.synced() && following.cache.trouble().is_none())
     }
 
     /// Up to which resource version the objects of a resource of the hub were seen; `None` if it is not followed.
@@ -470,10 +480,16 @@ fn refresh_clusters(state: &Arc<State>, clusters: &Clusters) {
     }
 }
 
+/// The way to a member, for as long as we lead.
+fn member_link(state: &State, clusters: &Clusters, name: &str) -> Option<Link> {
+    let link = clusters.link(name)?;
+    Some(link.while_leading(state.guard.clone()))
+}
+
 fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
     let (lane, new) = state.members.open(name);
     if new {
-        lane.connect(clusters.link(name));
+        lane.connect(member_link(state, clusters, name));
         tokio::spawn(lane.run(state.clone()));
         intake::wake_lane(state, name);
     }
@@ -484,7 +500,7 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
     count_cluster(state, change);
     match change {
         ClusterChange::Link(name) => {
-            state.members.connect(name, clusters.link(name));
+            state.members.connect(name, member_link(state, clusters, name));
             intake::wake_lane(state, name);
         }
         ClusterChange::Fingerprint(name) => {

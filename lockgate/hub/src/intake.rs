@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::cache::{Cached, Change};
 use crate::chores::Chore;
 use crate::head::head;
+use crate::kinds::KindId;
 use crate::state::{self, State, WALK};
 use crate::template::REPORT_AFTER;
 
@@ -273,7 +274,46 @@ pub(crate) fn wake_lane(state: &State, cluster: &str) {
 /// A definition changed.
 pub(crate) fn definition(state: &State, change: &Change) {
     state.kinds.look();
-    if let (None, Some(key)) = (&change.new, change.key()) {
+    let Some(key) = change.key() else { return };
+    if change.new.is_none() {
         state.chores.add(Chore::Definition(key.name.to_string()), 1);
     }
+    let established =
+        |cached: &Option<Arc<Cached>>| cached.as_ref().is_some_and(|cached| is_established(cached));
+    if key.name.ends_with(".work.karmada.io") && !established(&change.old) && established(&change.new) {
+        // One of ours is served again: what could not be written while it was not, can be now.
+        wake_bound(state, |_| true);
+        wake_namespaces(state);
+        for (kind, _) in state.kinds.all() {
+            wake_kind(state, &kind);
+        }
+    }
+}
+
+fn is_established(cached: &Cached) -> bool {
+    state::parse::<serde_json::Value>(cached).is_some_and(|definition| {
+        definition["status"]["conditions"]
+            .as_array()
+            .is_some_and(|conditions| {
+                conditions
+                    .iter()
+                    .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+            })
+    })
+}
+
+/// Wakes every template of a kind.
+fn wake_kind(state: &State, (api_version, kind): &KindId) {
+    let Some(served) = state.kinds.served(api_version, kind) else {
+        return;
+    };
+    served.cache.for_each(|cached| {
+        let id = TemplateId {
+            api_version: api_version.clone(),
+            kind: kind.clone(),
+            namespace: cached.key.namespace.to_string(),
+            name: cached.key.name.to_string(),
+        };
+        state.templates.add_bulk(id, WALK);
+    });
 }

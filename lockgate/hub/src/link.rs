@@ -16,6 +16,7 @@ use kube::client::Body;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::election::Guard;
 pub use error::LinkError;
 
 /// The name under which the server records what we write.
@@ -40,6 +41,7 @@ pub struct Link {
     within: Duration,
     /// How many writes may be under way at once.
     writes: Option<Arc<Semaphore>>,
+    guard: Guard,
 }
 
 /// What a deletion may insist on.
@@ -69,7 +71,15 @@ impl Link {
             client,
             within: ANSWER_WITHIN,
             writes: None,
+            guard: Guard::always(),
         }
+    }
+
+    /// The same link for one who may lose the right to write: asked when a write's turn has come, so that nothing is sent
+    /// that was decided before.
+    pub fn while_leading(mut self, guard: Guard) -> Self {
+        self.guard = guard;
+        self
     }
 
     /// The same connection with at most so many writes under way at once; the others wait for their turn. A server does no
@@ -79,13 +89,21 @@ impl Link {
         self
     }
 
-    /// Waits for a write's turn.
-    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        match &self.writes {
+    /// Waits for a write's turn; an error if nothing may be written any more when it comes.
+    async fn turn(&self) -> Result<Option<SemaphorePermit<'_>>, LinkError> {
+        let turn = match &self.writes {
             // The semaphore is never closed.
             Some(writes) => writes.acquire().await.ok(),
             None => None,
+        };
+        if self.guard.may_write() {
+            return Ok(turn);
         }
+        Err(LinkError::Refused {
+            code: 0,
+            reason: "NotLeading".into(),
+            message: "another controller may be leading by now".into(),
+        })
     }
 
     /// The same link with another bound on the time of an answer.
@@ -133,7 +151,7 @@ impl Link {
     pub async fn delete_answer(&self, path: &str, options: &DeleteOptions) -> Result<Deleted, LinkError> {
         let body = serde_json::to_vec(&DeleteBody::from(options))
             .map_err(|e| LinkError::BadAnswer(format!("cannot encode delete options: {e}")))?;
-        let _turn = self.turn().await;
+        let _turn = self.turn().await?;
         let answer = self
             .ask(request(Method::DELETE, path, JSON, Some((JSON, body)))?)
             .await?;
@@ -163,7 +181,7 @@ impl Link {
     ) -> Result<Bytes, LinkError> {
         let joint = if path.contains('?') { '&' } else { '?' };
         let path = format!("{path}{joint}fieldManager={FIELD_MANAGER}");
-        let _turn = self.turn().await;
+        let _turn = self.turn().await?;
         self.ask(request(method, &path, JSON, Some((content_type, body)))?)
             .await
     }

@@ -55,6 +55,8 @@ struct State<K> {
 struct Entry {
     aspects: Aspects,
     queued: bool,
+    /// Whether it is queued behind what users wait for.
+    bulk: bool,
     in_hand: bool,
     failures: u32,
     /// The number under which it waits to be added soon, so that it waits once.
@@ -265,11 +267,14 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     fn put(&mut self, key: K, aspects: Aspects, bulk: bool) {
         let entry = self.entries.entry(key.clone()).or_default();
         entry.aspects |= aspects;
-        if entry.queued {
+        let overtakes = entry.bulk && !bulk;
+        if entry.queued && !overtakes {
             return;
         }
         entry.queued = true;
+        entry.bulk = bulk;
         if !entry.in_hand {
+            // One that overtakes leaves its place among the bulk behind, which is skipped.
             if bulk { &mut self.bulk } else { &mut self.urgent }.push_back(key);
         }
     }
@@ -312,12 +317,21 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     }
 
     fn take(&mut self) -> Option<(K, Aspects)> {
-        let key = self.urgent.pop_front().or_else(|| self.bulk.pop_front())?;
-        let entry = self.entries.get_mut(&key)?;
-        entry.queued = false;
-        entry.in_hand = true;
-        self.in_hand += 1;
-        Some((key, std::mem::take(&mut entry.aspects)))
+        loop {
+            let key = self.urgent.pop_front().or_else(|| self.bulk.pop_front())?;
+            let Some(entry) = self
+                .entries
+                .get_mut(&key)
+                .filter(|entry| entry.queued && !entry.in_hand)
+            else {
+                continue;
+            };
+            entry.queued = false;
+            entry.bulk = false;
+            entry.in_hand = true;
+            self.in_hand += 1;
+            return Some((key, std::mem::take(&mut entry.aspects)));
+        }
     }
 }
 
@@ -351,6 +365,21 @@ mod tests {
         queue.add("user", 1);
         assert_eq!(queue.next().await, Some(("user", 1)));
         assert_eq!(queue.next().await, Some(("bulk", 1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_user_changes_overtakes_what_waits_among_the_bulk() {
+        let queue = queue();
+        queue.add_bulk("first", 1);
+        queue.add_bulk("changed", 1);
+        queue.add("changed", 2);
+        assert_eq!(queue.next().await, Some(("changed", 3)));
+        queue.done(&"changed");
+        assert_eq!(queue.next().await, Some(("first", 1)));
+        queue.done(&"first");
+        let nothing = tokio::time::timeout(Duration::from_secs(1), queue.next()).await;
+        assert!(nothing.is_err(), "the place that it left is nobody's");
+        assert!(queue.is_idle());
     }
 
     #[tokio::test(start_paused = true)]

@@ -216,16 +216,33 @@ impl Server {
                 .await?;
             }
         }
+        self.drop_finalizer(of, "orphan").await
+    }
+
+    /// Takes one finalizer from an object that is being deleted.
+    pub(crate) async fn drop_finalizer(&self, of: &Reference, finalizer: &str) -> Result<(), Problem> {
+        let Some(object) = self.get(of).await? else {
+            return Ok(());
+        };
+        let held = object["metadata"]["finalizers"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let left: Vec<Value> = held.iter().filter(|held| *held != finalizer).cloned().collect();
+        let going = object["metadata"]["deletionTimestamp"].is_string();
+        if !going || left.len() == held.len() {
+            return Ok(());
+        }
         let (_, path) = self.find(of).await?;
-        let patch = json!({"metadata": {"finalizers": null}});
-        self.send(
-            Method::PATCH,
-            &path,
-            "application/merge-patch+json",
-            patch.to_string(),
-        )
-        .await?;
-        Ok(())
+        let patch = json!({"metadata": {"finalizers": left}}).to_string();
+        match self
+            .send(Method::PATCH, &path, "application/merge-patch+json", patch)
+            .await
+        {
+            Ok(_) => Ok(()),
+            Err(problem) if problem.code() == 404 => Ok(()),
+            Err(problem) => Err(problem),
+        }
     }
 
     /// The resource version at which an object went: its watch says.

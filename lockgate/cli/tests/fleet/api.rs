@@ -31,14 +31,23 @@ impl Api {
             .method(method)
             .uri(path)
             .header("content-type", media)
-            .body(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() })
+            .body(if body.is_null() {
+                Vec::new()
+            } else {
+                body.to_string().into_bytes()
+            })
             .unwrap();
-        self.0.request::<Value>(request).await.map_err(|error| error.to_string())
+        self.0
+            .request::<Value>(request)
+            .await
+            .map_err(|error| error.to_string())
     }
 
     /// What is at a path, if anything is.
     pub(crate) async fn get(&self, path: &str) -> Option<Value> {
-        self.send("GET", path, &Value::Null, "application/json").await.ok()
+        self.send("GET", path, &Value::Null, "application/json")
+            .await
+            .ok()
     }
 
     /// The objects at a path; none where nothing is served.
@@ -61,7 +70,9 @@ impl Api {
     }
 
     pub(crate) async fn delete(&self, path: &str) {
-        self.send("DELETE", path, &Value::Null, "application/json").await.unwrap();
+        self.send("DELETE", path, &Value::Null, "application/json")
+            .await
+            .unwrap();
     }
 }
 
@@ -78,7 +89,10 @@ pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 /// Whether an object's condition is of this status.
 pub(crate) fn has(object: &Value, condition: &str, status: &str) -> bool {
     let conditions = object["status"]["conditions"].as_array();
-    conditions.is_some_and(|all| all.iter().any(|c| c["type"] == condition && c["status"] == status))
+    conditions.is_some_and(|all| {
+        all.iter()
+            .any(|c| c["type"] == condition && c["status"] == status)
+    })
 }
 
 pub(crate) fn deployment(namespace: &str, name: &str, labels: &Value) -> Value {

@@ -61,12 +61,19 @@ impl Controller {
 pub(crate) async fn join_all(servers: &Servers) {
     for member in servers.members() {
         let kubeconfig = servers.kubeconfig(&member);
-        servers.lockgate(&["join", &member, "--member-kubeconfig", kubeconfig.to_str().unwrap()]);
+        servers.lockgate(&[
+            "join",
+            &member,
+            "--member-kubeconfig",
+            kubeconfig.to_str().unwrap(),
+        ]);
     }
     let hub = servers.api("hub").await;
     for member in servers.members() {
         until(&format!("{member} is ready"), async || {
-            let cluster = hub.get(&format!("/apis/cluster.karmada.io/v1alpha1/clusters/{member}")).await;
+            let cluster = hub
+                .get(&format!("/apis/cluster.karmada.io/v1alpha1/clusters/{member}"))
+                .await;
             cluster.is_some_and(|cluster| crate::api::has(&cluster, "Ready", "True"))
         })
         .await;
@@ -77,9 +84,16 @@ pub(crate) async fn join_all(servers: &Servers) {
 pub(crate) fn install(servers: &Servers) {
     let definitions = servers.lockgate(&["crds"]);
     let said = servers.kubectl("hub", &["apply", "--server-side", "-f", "-"], &definitions);
-    assert!(said.contains("works.work.karmada.io serverside-applied"), "{said}");
+    assert!(
+        said.contains("works.work.karmada.io serverside-applied"),
+        "{said}"
+    );
     let groups = ["crd/works.work.karmada.io", "crd/clusters.cluster.karmada.io"];
     for crd in groups {
-        servers.kubectl("hub", &["wait", "--for=condition=Established", "--timeout=60s", crd], "");
+        servers.kubectl(
+            "hub",
+            &["wait", "--for=condition=Established", "--timeout=60s", crd],
+            "",
+        );
     }
 }

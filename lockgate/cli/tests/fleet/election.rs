@@ -23,15 +23,23 @@ async fn a_leader_that_was_asleep_writes_nothing() {
     assert_eq!(holder(&hub).await, "first");
     let mut second = Controller::start(&servers, "second", LEASE);
 
-    hub.create("/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})).await;
-    hub.create(&policies(NAMESPACE), &policy(NAMESPACE, "a", &["member1", "member2", "member3"])).await;
+    hub.create("/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}}))
+        .await;
+    hub.create(
+        &policies(NAMESPACE),
+        &policy(NAMESPACE, "a", &["member1", "member2", "member3"]),
+    )
+    .await;
     create_all(&hub).await;
     // Some are there and many are not: the rest is queued, or half way.
     until("the first has begun", async || sent(&servers) >= 10).await;
     first.signal("-STOP").await;
     until("the second leads", async || holder(&hub).await == "second").await;
     let stopped_at = sent(&servers);
-    assert!(stopped_at < 3 * COUNT, "there was nothing left to do: the test shows nothing");
+    assert!(
+        stopped_at < 3 * COUNT,
+        "there was nothing left to do: the test shows nothing"
+    );
 
     // The second does all of it, and then other things: what the first has in mind is all out of date now.
     settled(&servers, &hub, &(0..COUNT).collect(), "nginx:1.27").await;
@@ -40,27 +48,37 @@ async fn a_leader_that_was_asleep_writes_nothing() {
         hub.delete(&format!("{}/d{number}", deployments(NAMESPACE))).await;
     }
     let left: BTreeSet<usize> = (COUNT / 2..COUNT).collect();
-    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:1.28"}]}}}});
+    let image =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:1.28"}]}}}});
     for number in &left {
-        hub.merge(&format!("{}/d{number}", deployments(NAMESPACE)), &image).await;
+        hub.merge(&format!("{}/d{number}", deployments(NAMESPACE)), &image)
+            .await;
     }
     settled(&servers, &hub, &left, "nginx:1.28").await;
     assert_eq!(holder(&hub).await, "second");
 
     let before = asked(&servers);
     first.signal("-CONT").await;
-    assert_eq!(first.ended().await, Some(7), "it says that another took the lease");
+    assert_eq!(
+        first.ended().await,
+        Some(7),
+        "it says that another took the lease"
+    );
     settled(&servers, &hub, &left, "nginx:1.28").await;
     let after = asked(&servers);
     for (name, before) in before {
         let now = &after.iter().find(|(other, _)| *other == name).unwrap().1;
         let new: Vec<&Asked> = now[before.len()..].iter().collect();
-        assert!(new.is_empty(), "{name} was asked to change something with a lease that had run out: {new:?}");
+        assert!(
+            new.is_empty(),
+            "{name} was asked to change something with a lease that had run out: {new:?}"
+        );
     }
 
     // The one that leads is well, and a new one stands by.
     let mut third = Controller::start(&servers, "third", LEASE);
-    hub.delete(&format!("{}/d{}", deployments(NAMESPACE), COUNT - 1)).await;
+    hub.delete(&format!("{}/d{}", deployments(NAMESPACE), COUNT - 1))
+        .await;
     settled(&servers, &hub, &(COUNT / 2..COUNT - 1).collect(), "nginx:1.28").await;
     assert!(second.is_running() && third.is_running());
     assert_eq!(holder(&hub).await, "second");
@@ -82,13 +100,17 @@ async fn create_all(hub: &Api) {
 async fn holder(hub: &Api) -> String {
     let path = "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases/lockgate-controller";
     let lease = hub.get(path).await.unwrap_or_default();
-    lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+    lease["spec"]["holderIdentity"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// How many Deployments were made in members.
 fn sent(servers: &Servers) -> usize {
     let all = asked(servers).into_iter().flat_map(|(_, asked)| asked);
-    all.filter(|asked| asked.verb == "create" && asked.succeeded()).count()
+    all.filter(|asked| asked.verb == "create" && asked.succeeded())
+        .count()
 }
 
 /// What the members were asked to change, of Deployments.
@@ -98,7 +120,11 @@ fn asked(servers: &Servers) -> Vec<(String, Vec<Asked>)> {
         asked.retain(|asked| asked.resource.starts_with("deployments"));
         asked
     };
-    servers.members().iter().map(|member| (member.clone(), of(member))).collect()
+    servers
+        .members()
+        .iter()
+        .map(|member| (member.clone(), of(member)))
+        .collect()
 }
 
 /// Waits until every member has exactly these Deployments with this image, and the hub says so.
@@ -119,10 +145,11 @@ async fn settled(servers: &Servers, hub: &Api, numbers: &BTreeSet<usize>, image:
         until(&format!("the Works of {member} say so"), async || {
             let mut works = hub.list(&works(&member)).await;
             works.retain(|work| work["spec"]["workload"]["manifests"][0]["kind"] == "Deployment");
-            works.len() == wanted.len() && works.iter().all(|work| {
-                work["status"]["lastApplied"]["workGeneration"] == work["metadata"]["generation"]
-                    || crate::api::has(work, "Applied", "True")
-            })
+            works.len() == wanted.len()
+                && works.iter().all(|work| {
+                    work["status"]["lastApplied"]["workGeneration"] == work["metadata"]["generation"]
+                        || crate::api::has(work, "Applied", "True")
+                })
         })
         .await;
     }

@@ -50,15 +50,22 @@ struct Fleet {
 impl Fleet {
     async fn propagates(&self) {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/first-steps.yaml");
-        self.servers.kubectl("hub", &["apply", "-f", example.to_str().unwrap()], "");
+        self.servers
+            .kubectl("hub", &["apply", "-f", example.to_str().unwrap()], "");
         for member in &self.members[..2] {
-            until("the Deployment is there", async || member.get(WEB).await.is_some()).await;
+            until("the Deployment is there", async || {
+                member.get(WEB).await.is_some()
+            })
+            .await;
         }
         until("the namespace is everywhere", async || {
             self.members[2].get("/api/v1/namespaces/shop").await.is_some()
         })
         .await;
-        assert!(self.members[2].get(WEB).await.is_none(), "the policy does not name member3");
+        assert!(
+            self.members[2].get(WEB).await.is_none(),
+            "the policy does not name member3"
+        );
 
         let copy = self.members[0].get(WEB).await.unwrap();
         let metadata = &copy["metadata"];
@@ -69,19 +76,34 @@ impl Fleet {
         let annotations = &metadata["annotations"];
         assert_eq!(annotations["work.karmada.io/namespace"], "karmada-es-member1");
         let template = self.hub.get(WEB).await.unwrap();
-        assert_eq!(annotations["resourcetemplate.karmada.io/uid"], template["metadata"]["uid"]);
+        assert_eq!(
+            annotations["resourcetemplate.karmada.io/uid"],
+            template["metadata"]["uid"]
+        );
         assert_eq!(copy["spec"]["replicas"], 2);
         let claim = &template["metadata"]["labels"]["propagationpolicy.karmada.io/permanent-id"];
         assert!(claim.is_string(), "{template:#}");
 
         until("the binding says that all is applied", async || {
-            let binding = self.hub.get(&format!("{}/web-deployment", bindings("shop"))).await;
-            binding.is_some_and(|binding| has(&binding, "Scheduled", "True") && has(&binding, "FullyApplied", "True"))
+            let binding = self
+                .hub
+                .get(&format!("{}/web-deployment", bindings("shop")))
+                .await;
+            binding.is_some_and(|binding| {
+                has(&binding, "Scheduled", "True") && has(&binding, "FullyApplied", "True")
+            })
         })
         .await;
         let name = annotations["work.karmada.io/name"].as_str().unwrap();
-        let work = self.hub.get(&format!("{}/{name}", works("member1"))).await.unwrap();
-        assert!(has(&work, "Applied", "True") && has(&work, "Dispatching", "True"), "{work:#}");
+        let work = self
+            .hub
+            .get(&format!("{}/{name}", works("member1")))
+            .await
+            .unwrap();
+        assert!(
+            has(&work, "Applied", "True") && has(&work, "Dispatching", "True"),
+            "{work:#}"
+        );
         assert_eq!(work["metadata"]["labels"]["work.karmada.io/permanent-id"], *id);
     }
 
@@ -96,11 +118,24 @@ impl Fleet {
         })
         .await;
         let template = self.hub.get(WEB).await.unwrap();
-        assert_eq!(template["status"]["observedGeneration"], template["metadata"]["generation"]);
+        assert_eq!(
+            template["status"]["observedGeneration"],
+            template["metadata"]["generation"]
+        );
         until("the binding tells that they are healthy", async || {
-            let binding = self.hub.get(&format!("{}/web-deployment", bindings("shop"))).await.unwrap();
-            let items = binding["status"]["aggregatedStatus"].as_array().cloned().unwrap_or_default();
-            items.len() == 2 && items.iter().all(|item| item["health"] == "Healthy" && item["applied"] == true)
+            let binding = self
+                .hub
+                .get(&format!("{}/web-deployment", bindings("shop")))
+                .await
+                .unwrap();
+            let items = binding["status"]["aggregatedStatus"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            items.len() == 2
+                && items
+                    .iter()
+                    .all(|item| item["health"] == "Healthy" && item["applied"] == true)
         })
         .await;
     }
@@ -113,7 +148,12 @@ impl Fleet {
             member.get(WEB).await.unwrap().pointer(path) == Some(&json!("nginx:1.27"))
         })
         .await;
-        member.merge(WEB, &json!({"metadata": {"labels": {"karmada.io/managed": null}}})).await;
+        member
+            .merge(
+                WEB,
+                &json!({"metadata": {"labels": {"karmada.io/managed": null}}}),
+            )
+            .await;
         until("the marks are what they were", async || {
             member.get(WEB).await.unwrap()["metadata"]["labels"]["karmada.io/managed"] == "true"
         })
@@ -121,7 +161,10 @@ impl Fleet {
         let uid = member.get(WEB).await.unwrap()["metadata"]["uid"].clone();
         member.delete(WEB).await;
         until("it is made again", async || {
-            member.get(WEB).await.is_some_and(|copy| copy["metadata"]["uid"] != uid)
+            member
+                .get(WEB)
+                .await
+                .is_some_and(|copy| copy["metadata"]["uid"] != uid)
         })
         .await;
     }
@@ -134,12 +177,21 @@ impl Fleet {
         let theirs = second.create(&deployments("shop"), &theirs).await;
         let path = format!("{}/taken", deployments("shop"));
         self.hub
-            .create(&policies("shop"), &policy("shop", "taken", &["member1", "member2"]))
+            .create(
+                &policies("shop"),
+                &policy("shop", "taken", &["member1", "member2"]),
+            )
             .await;
         self.hub
-            .create(&deployments("shop"), &deployment("shop", "taken", &json!({"group": "taken"})))
+            .create(
+                &deployments("shop"),
+                &deployment("shop", "taken", &json!({"group": "taken"})),
+            )
             .await;
-        until("the other member has it", async || first.get(&path).await.is_some()).await;
+        until("the other member has it", async || {
+            first.get(&path).await.is_some()
+        })
+        .await;
         let mut refused = Value::Null;
         until("its Work says that it was refused", async || {
             let works = self.hub.list(&works("member2")).await;
@@ -152,15 +204,25 @@ impl Fleet {
         let applied = conditions.iter().find(|c| c["type"] == "Applied").unwrap();
         assert_eq!(applied["reason"], "AppliedFailed");
         until("its binding says so too", async || {
-            let binding = self.hub.get(&format!("{}/taken-deployment", bindings("shop"))).await.unwrap();
+            let binding = self
+                .hub
+                .get(&format!("{}/taken-deployment", bindings("shop")))
+                .await
+                .unwrap();
             has(&binding, "FullyApplied", "False")
         })
         .await;
         let now = second.get(&path).await.unwrap();
-        assert_eq!(now["metadata"]["resourceVersion"], theirs["metadata"]["resourceVersion"], "it was touched");
+        assert_eq!(
+            now["metadata"]["resourceVersion"], theirs["metadata"]["resourceVersion"],
+            "it was touched"
+        );
 
         self.hub
-            .merge(&format!("{}/taken", policies("shop")), &json!({"spec": {"conflictResolution": "Overwrite"}}))
+            .merge(
+                &format!("{}/taken", policies("shop")),
+                &json!({"spec": {"conflictResolution": "Overwrite"}}),
+            )
             .await;
         until("it is taken over when the policy says so", async || {
             let now = second.get(&path).await.unwrap();
@@ -169,13 +231,18 @@ impl Fleet {
         .await;
         self.hub.delete(&path).await;
         for member in [first, second] {
-            until("it goes with its template", async || member.get(&path).await.is_none()).await;
+            until("it goes with its template", async || {
+                member.get(&path).await.is_none()
+            })
+            .await;
         }
     }
 
     async fn survives_an_outage(&self) {
         let [first, second, third] = &self.members;
-        self.hub.merge(WEB_POLICY, &clusters(&["member1", "member2", "member3"])).await;
+        self.hub
+            .merge(WEB_POLICY, &clusters(&["member1", "member2", "member3"]))
+            .await;
         until("all three have it", async || third.get(WEB).await.is_some()).await;
         self.servers.stop("member3");
         self.hub.merge(WEB, &image("nginx:1.28")).await;
@@ -187,7 +254,11 @@ impl Fleet {
             .await;
         }
         until("the cluster is said to be down", async || {
-            let cluster = self.hub.get("/apis/cluster.karmada.io/v1alpha1/clusters/member3").await.unwrap();
+            let cluster = self
+                .hub
+                .get("/apis/cluster.karmada.io/v1alpha1/clusters/member3")
+                .await
+                .unwrap();
             !has(&cluster, "Ready", "True")
         })
         .await;
@@ -198,7 +269,11 @@ impl Fleet {
         })
         .await;
         until("the cluster is well again", async || {
-            let cluster = self.hub.get("/apis/cluster.karmada.io/v1alpha1/clusters/member3").await.unwrap();
+            let cluster = self
+                .hub
+                .get("/apis/cluster.karmada.io/v1alpha1/clusters/member3")
+                .await
+                .unwrap();
             has(&cluster, "Ready", "True") && cluster["spec"]["taints"].as_array().is_none_or(Vec::is_empty)
         })
         .await;
@@ -207,28 +282,41 @@ impl Fleet {
     /// From member1 and member2 to member3, which cannot be reached at first: nothing is removed until the copy is there.
     async fn moves_new_first(&self) {
         let [first, second, third] = &self.members;
-        self.hub.merge(WEB_POLICY, &clusters(&["member1", "member2"])).await;
+        self.hub
+            .merge(WEB_POLICY, &clusters(&["member1", "member2"]))
+            .await;
         until("member3 has lost it", async || third.get(WEB).await.is_none()).await;
         let deleted = |name: &str| {
             let audit = self.servers.audit(name);
-            audit.iter().filter(|a| a.verb == "delete" && a.name == "web" && a.resource == "deployments").count()
+            audit
+                .iter()
+                .filter(|a| a.verb == "delete" && a.name == "web" && a.resource == "deployments")
+                .count()
         };
         let before = [deleted("member1"), deleted("member2")];
         self.servers.stop("member3");
         self.hub.merge(WEB_POLICY, &clusters(&["member3"])).await;
         until("the Work is there", async || {
             let works = self.hub.list(&works("member3")).await;
-            works.iter().any(|work| work["spec"]["workload"]["manifests"][0]["metadata"]["name"] == "web")
+            works
+                .iter()
+                .any(|work| work["spec"]["workload"]["manifests"][0]["metadata"]["name"] == "web")
         })
         .await;
         for member in [first, second] {
-            assert!(member.get(WEB).await.is_some(), "it was removed before its successor was there");
+            assert!(
+                member.get(WEB).await.is_some(),
+                "it was removed before its successor was there"
+            );
         }
         assert_eq!([deleted("member1"), deleted("member2")], before);
         self.servers.start_again();
         for member in [first, second] {
             until("the old copy goes", async || member.get(WEB).await.is_none()).await;
-            assert!(third.get(WEB).await.is_some(), "it was removed before its successor was there");
+            assert!(
+                third.get(WEB).await.is_some(),
+                "it was removed before its successor was there"
+            );
         }
         until("the Works are gone too", async || {
             let mut all = self.hub.list(&works("member1")).await;
@@ -254,11 +342,19 @@ impl Fleet {
         let new = Controller::start(&self.servers, "two", &[]);
         // What comes after everything that the start could have caused: a new template reaches its member.
         let path = format!("{}/after", deployments("shop"));
-        self.hub.create(&policies("shop"), &policy("shop", "after", &["member2"])).await;
         self.hub
-            .create(&deployments("shop"), &deployment("shop", "after", &json!({"group": "after"})))
+            .create(&policies("shop"), &policy("shop", "after", &["member2"]))
             .await;
-        until("the new one works", async || self.members[1].get(&path).await.is_some()).await;
+        self.hub
+            .create(
+                &deployments("shop"),
+                &deployment("shop", "after", &json!({"group": "after"})),
+            )
+            .await;
+        until("the new one works", async || {
+            self.members[1].get(&path).await.is_some()
+        })
+        .await;
         self.hub.delete(&path).await;
         until("and removes", async || self.members[1].get(&path).await.is_none()).await;
         let written: Vec<_> = names
@@ -274,7 +370,10 @@ impl Fleet {
     async fn deletes(&self) {
         self.hub.delete(WEB).await;
         until("the copy goes", async || self.members[2].get(WEB).await.is_none()).await;
-        until("the binding goes", async || self.hub.list(&bindings("shop")).await.is_empty()).await;
+        until("the binding goes", async || {
+            self.hub.list(&bindings("shop")).await.is_empty()
+        })
+        .await;
         until("no Work is left but the namespaces'", async || {
             let mut all = self.hub.list("/apis/work.karmada.io/v1alpha1/works").await;
             all.retain(|work| work["spec"]["workload"]["manifests"][0]["kind"] != "Namespace");

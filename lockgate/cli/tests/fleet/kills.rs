@@ -15,7 +15,14 @@ const COUNT: usize = 60;
 const MEMBERS: [&str; 3] = ["member1", "member2", "member3"];
 
 /// What is done, one after the other.
-const STEPS: &[Step] = &[Step::Create, Step::MoveFirst, Step::Touch, Step::DeleteThird, Step::MoveBoth, Step::DeleteRest];
+const STEPS: &[Step] = &[
+    Step::Create,
+    Step::MoveFirst,
+    Step::Touch,
+    Step::DeleteThird,
+    Step::MoveBoth,
+    Step::DeleteRest,
+];
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -77,7 +84,11 @@ async fn a_controller_that_is_killed_leaves_what_one_in_peace_does() {
         }
         let (found, wanted): (BTreeSet<_>, BTreeSet<_>) = (found.keys().collect(), looks.keys().collect());
         assert_eq!(found, wanted, "{step:?}");
-        assert_eq!(world.history("storm"), *history, "{step:?}: made and deleted in members");
+        assert_eq!(
+            world.history("storm"),
+            *history,
+            "{step:?}: made and deleted in members"
+        );
         last.kill().await;
     }
     println!("{kills} kills");
@@ -100,11 +111,20 @@ impl World<'_> {
         let object = |number: usize| format!("{}/d{number:02}", deployments(namespace));
         match step {
             Step::Create => {
-                hub.create("/api/v1/namespaces", &json!({"metadata": {"name": namespace}})).await;
-                hub.create(&policies(namespace), &policy(namespace, "a", &["member1", "member2"])).await;
-                hub.create(&policies(namespace), &policy(namespace, "b", &["member2", "member3"])).await;
+                hub.create("/api/v1/namespaces", &json!({"metadata": {"name": namespace}}))
+                    .await;
+                hub.create(
+                    &policies(namespace),
+                    &policy(namespace, "a", &["member1", "member2"]),
+                )
+                .await;
+                hub.create(
+                    &policies(namespace),
+                    &policy(namespace, "b", &["member2", "member3"]),
+                )
+                .await;
                 for number in 0..COUNT {
-                    let labels = json!({"group": if number % 2 == 0 { "a" } else { "b" }});
+                    let labels = json!({"group": if number.is_multiple_of(2) { "a" } else { "b" }});
                     let template = deployment(namespace, &format!("d{number:02}"), &labels);
                     hub.create(&deployments(namespace), &template).await;
                 }
@@ -112,8 +132,11 @@ impl World<'_> {
             Step::MoveFirst => self.place(namespace, "a", &["member3"]).await,
             Step::Touch => {
                 for number in 0..COUNT {
-                    hub.merge(&object(number), &json!({"spec": {"replicas": 3}, "metadata": {"labels": {"touched": "yes"}}}))
-                        .await;
+                    hub.merge(
+                        &object(number),
+                        &json!({"spec": {"replicas": 3}, "metadata": {"labels": {"touched": "yes"}}}),
+                    )
+                    .await;
                 }
             }
             Step::DeleteThird => {
@@ -126,7 +149,7 @@ impl World<'_> {
                 self.place(namespace, "b", &["member1"]).await;
             }
             Step::DeleteRest => {
-                for number in (0..COUNT).filter(|number| number % 3 != 0) {
+                for number in (0..COUNT).filter(|number| !number.is_multiple_of(3)) {
                     hub.delete(&object(number)).await;
                 }
             }
@@ -135,7 +158,9 @@ impl World<'_> {
 
     async fn place(&self, namespace: &str, name: &str, clusters: &[&str]) {
         let patch = json!({"spec": {"placement": {"clusterAffinity": {"clusterNames": clusters}}}});
-        self.hub.merge(&format!("{}/{name}", policies(namespace)), &patch).await;
+        self.hub
+            .merge(&format!("{}/{name}", policies(namespace)), &patch)
+            .await;
     }
 
     /// Where each Deployment is after a step.
@@ -147,11 +172,17 @@ impl World<'_> {
         };
         let left = |number: &usize| match step {
             Step::Create | Step::MoveFirst | Step::Touch => true,
-            Step::DeleteThird | Step::MoveBoth => number % 3 != 0,
+            Step::DeleteThird | Step::MoveBoth => !number.is_multiple_of(3),
             Step::DeleteRest => false,
         };
         [0, 1, 2].map(|member| {
-            let here = |number: &usize| if number % 2 == 0 { a[member] } else { b[member] };
+            let here = |number: &usize| {
+                if number.is_multiple_of(2) {
+                    a[member]
+                } else {
+                    b[member]
+                }
+            };
             (0..COUNT).filter(left).filter(here).collect()
         })
     }
@@ -161,12 +192,17 @@ impl World<'_> {
         let wanted = Self::wanted(step);
         for (api, wanted) in self.members.iter().zip(&wanted) {
             let names: BTreeSet<String> = wanted.iter().map(|number| format!("d{number:02}")).collect();
-            until(&format!("{namespace}: {step:?}: a member has its {}", names.len()), async || {
-                let found = api.list(&deployments(namespace)).await;
-                let found: BTreeSet<String> =
-                    found.iter().map(|object| object["metadata"]["name"].as_str().unwrap().to_owned()).collect();
-                found == names
-            })
+            until(
+                &format!("{namespace}: {step:?}: a member has its {}", names.len()),
+                async || {
+                    let found = api.list(&deployments(namespace)).await;
+                    let found: BTreeSet<String> = found
+                        .iter()
+                        .map(|object| object["metadata"]["name"].as_str().unwrap().to_owned())
+                        .collect();
+                    found == names
+                },
+            )
             .await;
         }
         // Statuses follow; the audit logs say when nobody writes any more.
@@ -187,7 +223,8 @@ impl World<'_> {
         let count = |name: &&str| {
             let audit = self.servers.audit(name);
             let counted = audit.iter().filter(|asked| {
-                !["leases", "events"].contains(&asked.resource.as_str()) && !asked.user.starts_with("system:apiserver")
+                !["leases", "events"].contains(&asked.resource.as_str())
+                    && !asked.user.starts_with("system:apiserver")
             });
             counted.count()
         };
@@ -221,12 +258,18 @@ impl World<'_> {
         put("template", self.hub.list(&deployments(namespace)).await);
         put("binding", self.hub.list(&bindings(namespace)).await);
         for (name, api) in MEMBERS.iter().zip(&self.members) {
-            put(&format!("{name}: Deployment"), api.list(&deployments(namespace)).await);
+            put(
+                &format!("{name}: Deployment"),
+                api.list(&deployments(namespace)).await,
+            );
             let mut of_ours = self.hub.list(&works(name)).await;
-            of_ours.retain(|work| work["spec"]["workload"]["manifests"][0]["metadata"]["namespace"] == namespace);
+            of_ours.retain(|work| {
+                work["spec"]["workload"]["manifests"][0]["metadata"]["namespace"] == namespace
+            });
             // Their names are hashes of the namespace too; what they carry has a name of its own.
             for work in &mut of_ours {
-                work["metadata"]["name"] = work["spec"]["workload"]["manifests"][0]["metadata"]["name"].clone();
+                work["metadata"]["name"] =
+                    work["spec"]["workload"]["manifests"][0]["metadata"]["name"].clone();
             }
             put(&format!("{name}: Work"), of_ours);
         }
@@ -241,7 +284,9 @@ impl World<'_> {
                 if asked.resource == "deployments" && asked.namespace == namespace && asked.succeeded() {
                     let of_interest = ["create", "delete"].contains(&asked.verb.as_str());
                     if of_interest {
-                        *history.entry(format!("{member}: {} {}", asked.verb, asked.name)).or_default() += 1;
+                        *history
+                            .entry(format!("{member}: {} {}", asked.verb, asked.name))
+                            .or_default() += 1;
                     }
                 }
             }
@@ -255,7 +300,9 @@ type History = BTreeMap<String, usize>;
 /// What is left of an object without names that are made up, versions and times.
 fn plain(mut object: Value, namespace: &str) -> Value {
     forget(&mut object);
-    let text = object.to_string().replace(&format!("\"{namespace}\""), "\"NAMESPACE\"");
+    let text = object
+        .to_string()
+        .replace(&format!("\"{namespace}\""), "\"NAMESPACE\"");
     serde_json::from_str(&text).unwrap()
 }
 

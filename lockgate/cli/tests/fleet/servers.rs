@@ -120,7 +120,9 @@ impl Servers {
 
     /// The names of the members.
     pub(crate) fn members(&self) -> Vec<String> {
-        (1..=self.members).map(|number| format!("member{number}")).collect()
+        (1..=self.members)
+            .map(|number| format!("member{number}"))
+            .collect()
     }
 
     /// Everything that a server was asked to change, and its answer, since it started.
@@ -140,7 +142,11 @@ impl Drop for Servers {
 }
 
 fn script(name: &str) -> Command {
-    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../real").join(name))
+    Command::new(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../real")
+            .join(name),
+    )
 }
 
 /// One request that changes something.

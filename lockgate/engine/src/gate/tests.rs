@@ -43,7 +43,8 @@ fn removals_are_the_slowest_step() {
         |names: &[&str]| -> Vec<Value> { names.iter().map(|name| json!({ "name": name })).collect() };
     let wait = |names: &[&str]| Removal::WaitFor(names.iter().map(|name| (*name).to_owned()).collect());
     // Own clusters, those of the bindings that need this one, those without a copy; the answer, also behind the gate.
-    let table: [(&[&str], &[&str], &[&str], Removal, Removal); 7] = [
+    type Names = &'static [&'static str];
+    let table: [(Names, Names, Names, Removal, Removal); 7] = [
         (&["m2"], &[], &[], Removal::Remove, Removal::Remove),
         (&["m2"], &[], &["m2"], wait(&["m2"]), wait(&["m2"])),
         (&["m2", "m3"], &[], &["m3"], wait(&["m3"]), wait(&["m3"])),

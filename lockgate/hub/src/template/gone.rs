@@ -7,7 +7,7 @@ use lockgate_engine::TemplateId;
 use lockgate_engine::object;
 use serde_json::Value;
 
-use super::writes::{delete, encode, refresh, replace};
+use super::writes::{delete, delete_work, encode, replace};
 use super::{PassError, binding_key, is_for, scope_keys};
 use crate::cache::Key;
 use crate::head::head;
@@ -87,19 +87,11 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
             "failed to delete the binding",
         )
         .await?;
-        refresh(state, cache, &binding_resource, &key).await?;
     }
     for work in &works {
         if !work.metadata.deleting() {
             let key = Key::new(&work.metadata.namespace, &work.metadata.name);
-            delete(
-                state,
-                &state.caches.works,
-                &Resource::works(),
-                &key,
-                "failed to delete a Work",
-            )
-            .await?;
+            delete_work(state, &key).await?;
         }
     }
     if !works.is_empty() {

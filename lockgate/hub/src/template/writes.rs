@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{PassError, Walk, binding_key, scope_keys};
 use crate::cache::{Cache, Key};
-use crate::link::{DeleteOptions, Link, LinkError};
+use crate::link::{DeleteOptions, Deleted, Link, LinkError};
 use crate::resource::Resource;
 use crate::state::{self, State};
 
@@ -56,7 +56,6 @@ async fn put(
     body: Vec<u8>,
     what: &'static str,
 ) -> Result<bytes::Bytes, PassError> {
-    may_write(state)?;
     match link.replace(&path, body).await {
         Ok(answer) => {
             remember(cache, &answer);
@@ -67,17 +66,6 @@ async fn put(
             Err(PassError::Again)
         }
         Err(error) => Err(PassError::Link { what, error }),
-    }
-}
-
-/// Fails when another controller may be leading by now: then nothing that was decided here is written.
-fn may_write(state: &State) -> Result<(), PassError> {
-    if state.guard.may_write() {
-        Ok(())
-    } else {
-        Err(PassError::NotYet(
-            "another controller may be leading by now".into(),
-        ))
     }
 }
 
@@ -133,11 +121,13 @@ pub(crate) async fn delete(
         propagation: None,
     };
     let path = resource.object(&key.namespace, &key.name);
-    may_write(state)?;
-    match state.link.delete(&path, &options).await {
-        // What the answer looks like depends on finalizers; the watch tells.
-        Ok(()) => Ok(()),
-        Err(LinkError::NotFound) => {
+    match state.link.delete_answer(&path, &options).await {
+        // Known at once, so that no pass before the watch tells of it deletes it again.
+        Ok(Deleted::Going(answer)) => {
+            remember(cache, &answer);
+            Ok(())
+        }
+        Ok(Deleted::Gone) | Err(LinkError::NotFound) => {
             cache.forget_gone(key, &cached.uid);
             Ok(())
         }
@@ -220,7 +210,6 @@ impl Walk<'_> {
         let body = encode(&resource, &binding);
         if binding.metadata.resource_version.is_empty() {
             let what = "failed to create the binding";
-            may_write(self.state)?;
             match self
                 .state
                 .link
@@ -311,7 +300,6 @@ impl Walk<'_> {
                 .retain(|f| f != finalizer && f != lockgate_api::keys::DEPENDENCIES_FINALIZER);
             let body = encode(&resource, &going);
             let path = resource.object(&key.namespace, &key.name);
-            may_write(self.state)?;
             match self.state.link.replace(&path, body).await {
                 Ok(_) | Err(LinkError::NotFound) => {}
                 Err(LinkError::Conflict) => {
@@ -353,7 +341,6 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
     let key = Key::new(&work.metadata.namespace, &work.metadata.name);
     let body = encode(&resource, work);
     if work.metadata.resource_version.is_empty() {
-        may_write(state)?;
         match state
             .link
             .create(&resource.collection(&key.namespace), body)
@@ -388,6 +375,7 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
 pub(crate) async fn delete_work(state: &State, key: &Key) -> Result<(), PassError> {
     let works = &state.caches.works;
     delete(state, works, &Resource::works(), key, "failed to delete a Work").await?;
+    state.members.wake(key);
     let cluster = lockgate_api::names::cluster_of(&key.namespace).unwrap_or_default();
     if state.cluster(cluster).is_none() {
         // No lane would let it go: its cluster is gone, and with it whatever was there.

@@ -129,6 +129,7 @@ async fn restore(site: &Site, of: &Reference) -> Result<Vec<Written>, Problem> {
         return Err(Problem::Broken(format!("there is no {of}")));
     };
     let deleted = server.delete(of, Some(crate::file::Cascade::Orphan)).await?;
+    // A real server without a garbage collector waits for one that lets the dependents be.
     if matches!(site.watched, Watched::Real(_)) {
         server
             .orphan(of, object["metadata"]["uid"].as_str().unwrap_or(""))

@@ -4,7 +4,7 @@ use lockgate_api::keys;
 use serde_json::json;
 
 use super::world::{Kind, Scope, World, rule};
-use crate::claim::{Act, Claim, HoldReason};
+use crate::claim::{Act, Claim, HoldReason, Record};
 use crate::gates::Gates;
 
 fn each(story: impl Fn(World)) {
@@ -48,6 +48,10 @@ fn a_binding_without_a_record_waits_where_policies_wait() {
                 w.apply(policy("m2"));
                 break_record(&mut w, text);
                 w.then("p/p m1");
+                // The new record names who was activated, and admits that nobody knows which generation.
+                let record = Record::find(w.template.as_ref().unwrap(), w.binding.as_ref()).unwrap();
+                let claim = Claim::on_binding(&w.binding.as_ref().unwrap().metadata).unwrap();
+                assert_eq!((record.policy, record.policy_generation), (claim.id, 0));
                 w.scale(5).then("p/p m2");
             };
             each_static(story);
