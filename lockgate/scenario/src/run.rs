@@ -210,8 +210,12 @@ impl Runner<'_> {
                 })
                 .await
                 .map_err(|error| format!("{} did not join: {error}", spec.name))?;
+            // The controllers must have seen the Cluster before anything can be called idle.
+            let cluster = cluster(&spec.name);
+            let joined = self.world.hub.server.written_last(&cluster).await;
+            let joined = joined.map_err(|problem| format!("{cluster}: {problem}"))?;
+            self.written.extend(joined.map(|written| (Place::Hub, written)));
             if !spec.taints.is_empty() {
-                let cluster = cluster(&spec.name);
                 let taints = (Path::keys(["spec", "taints"]), spec.taints.clone().into());
                 let written = self.world.hub.server.edit(&cluster, &[taints]).await;
                 let written = written.map_err(|problem| format!("{cluster}: {problem}"))?;

@@ -189,6 +189,36 @@ impl Server {
         })
     }
 
+    /// What the garbage collector does for an object whose dependents stay, on a server that has none: they forget it,
+    /// and it is let go.
+    pub(crate) async fn orphan(&self, of: &Reference, uid: &str) -> Result<(), Problem> {
+        for resource in self.known_listable() {
+            if resource.group != "work.karmada.io" {
+                continue;
+            }
+            for item in self.items(&resource.collection("")).await? {
+                let Some(owners) = item["metadata"]["ownerReferences"].as_array() else {
+                    continue;
+                };
+                let left: Vec<&Value> = owners.iter().filter(|owner| owner["uid"] != uid).collect();
+                if left.len() == owners.len() {
+                    continue;
+                }
+                let text = |key: &str| item["metadata"][key].as_str().unwrap_or("").to_owned();
+                let path = resource.object(&text("namespace"), &text("name"));
+                let patch = json!({"metadata": {"ownerReferences": left}});
+                self.send(
+                    Method::PATCH,
+                    &path,
+                    "application/merge-patch+json",
+                    patch.to_string(),
+                )
+                .await?;
+            }
+        }
+        self.drop_finalizer(of, "orphan").await
+    }
+
     /// Takes one finalizer from an object that is being deleted.
     pub(crate) async fn drop_finalizer(&self, of: &Reference, finalizer: &str) -> Result<(), Problem> {
         let Some(object) = self.get(of).await? else {
@@ -245,6 +275,14 @@ impl Server {
         }
     }
 
+    /// The last change of an object, whoever made it; none when it is not there.
+    pub(crate) async fn written_last(&self, of: &Reference) -> Result<Option<Written>, Problem> {
+        match self.get(of).await? {
+            Some(object) => Ok(Some(written(self.resolve(&of.kind).await?, &object))),
+            None => Ok(None),
+        }
+    }
+
     /// The objects of a kind, sorted by namespace and name; none when the kind is not served.
     pub(crate) async fn list(&self, of: &Reference) -> Result<Vec<Value>, Problem> {
         let resource = match self.resolve(&of.kind).await {
@@ -282,7 +320,7 @@ impl Server {
         });
         let mut lists = futures::stream::iter(lasting.map(|resource| async move {
             let items = match self.items(&resource.collection("")).await {
-                // Its definition went after the server had named it.
+                // Its definition went a moment ago, and its objects with it.
                 Err(problem) if problem.code() == 404 => Ok(Vec::new()),
                 items => items,
             };

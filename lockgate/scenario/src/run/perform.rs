@@ -9,6 +9,7 @@ use crate::file::{Action, Step};
 use crate::reference::Reference;
 use crate::report::Failure;
 use crate::server::{Problem, Server, Written};
+use crate::world::{Site, Watched};
 
 /// Time moves in slices of this length, so that what waits for a part of it happens in its order.
 const SLICE: Duration = Duration::from_secs(1);
@@ -38,7 +39,7 @@ impl Runner<'_> {
                 let Some(site) = self.world.site(&step.on) else {
                     return Err(failed("a server", format!("there is no {}", step.on)));
                 };
-                let answer = write(&site.server, &step.action).await;
+                let answer = write(site, &step.action).await;
                 return match (answer, &step.refused) {
                     (Ok(written), None) => {
                         let on = step.on.clone();
@@ -84,7 +85,8 @@ impl Mode {
     }
 }
 
-async fn write(server: &Server, action: &Action) -> Result<Vec<Written>, Problem> {
+async fn write(site: &Site, action: &Action) -> Result<Vec<Written>, Problem> {
+    let server = &site.server;
     let mut written = Vec::new();
     match action {
         Action::Apply(objects) => {
@@ -98,7 +100,7 @@ async fn write(server: &Server, action: &Action) -> Result<Vec<Written>, Problem
         Action::Delete(of, cascade) => written.push(server.delete(of, *cascade).await?),
         Action::Restore(of) => {
             for reference in of {
-                written.extend(restore(server, reference).await?);
+                written.extend(restore(site, reference).await?);
             }
         }
         _ => {}
@@ -121,20 +123,23 @@ async fn apply(server: &Server, object: &Value) -> Result<Written, Problem> {
 }
 
 /// As a backup does it: the same content under a new uid. Dependents stay.
-async fn restore(server: &Server, of: &Reference) -> Result<Vec<Written>, Problem> {
+async fn restore(site: &Site, of: &Reference) -> Result<Vec<Written>, Problem> {
+    let server = &site.server;
     let Some(mut object) = server.get(of).await? else {
         return Err(Problem::Broken(format!("there is no {of}")));
     };
     let deleted = server.delete(of, Some(crate::file::Cascade::Orphan)).await?;
+    // A real server without a garbage collector waits for one that lets the dependents be.
+    if matches!(site.watched, Watched::Real(_)) {
+        server
+            .orphan(of, object["metadata"]["uid"].as_str().unwrap_or(""))
+            .await?;
+    }
     let mut attempts = 0;
     while server.get(of).await?.is_some() {
         attempts += 1;
         if attempts > 500 {
             return Err(Problem::Broken(format!("{of} does not go: who holds it?")));
-        }
-        // An API server without a garbage collector waits for one that lets the dependents be.
-        if attempts == 20 {
-            server.drop_finalizer(of, "orphan").await?;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
