@@ -26,3 +26,6 @@ mod kills;
 mod program;
 #[path = "fleet/servers.rs"]
 mod servers;
+
+/// One fleet at a time: a lease must not run out because the machine is busy with other servers.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

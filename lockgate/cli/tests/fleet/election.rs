@@ -11,10 +11,11 @@ use crate::servers::{Asked, Servers};
 
 const NAMESPACE: &str = "lease";
 const COUNT: usize = 60;
-const LEASE: &[&str] = &["--lease-duration", "3"];
+const LEASE: &[&str] = &["--lease-duration", "15"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_was_asleep_writes_nothing() {
+    let _alone = crate::ALONE.lock().await;
     let Some(servers) = Servers::start(3) else { return };
     let hub = servers.api("hub").await;
     install(&servers);

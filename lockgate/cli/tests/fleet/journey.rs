@@ -13,6 +13,7 @@ const WEB_POLICY: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/shop/propa
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn first_steps_and_what_follows() {
+    let _alone = crate::ALONE.lock().await;
     let Some(servers) = Servers::start(3) else { return };
     let fleet = Fleet {
         hub: servers.api("hub").await,

@@ -40,6 +40,7 @@ const KILLS_PER_STEP: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_controller_that_is_killed_leaves_what_one_in_peace_does() {
+    let _alone = crate::ALONE.lock().await;
     let Some(servers) = Servers::start(3) else { return };
     install(&servers);
     let world = World {

@@ -73,6 +73,7 @@ fn minor(kubectl: &Path) -> Option<u32> {
 }
 
 /// An empty directory for one session.
+#[allow(dead_code, reason = "not every test program needs it")]
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
