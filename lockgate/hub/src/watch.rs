@@ -2,7 +2,7 @@
 //!
 //! What always holds: the cache is complete as of [`Cache::seen`]; a watch that ends is taken up where it ended; a watch that
 //! the server can no longer continue is replaced by a new list, whose differences are told like any others. Failures are
-//! waited out, at most [`LONGEST_PAUSE`] at a time, and never empty the cache. A kind that is not served yet is asked for again
+//! waited out, at most half a minute at a time, and never empty the cache. A kind that is not served yet is asked for again
 //! every few seconds.
 
 mod lines;
