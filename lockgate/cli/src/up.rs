@@ -50,6 +50,9 @@ pub(crate) struct UpArguments {
     /// Feature gates, as Name=true,Other=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: FeatureGates,
+    /// Only the API servers: no definitions on the hub, no controllers
+    #[arg(long)]
+    bare: bool,
     /// How long a workload takes to become ready in the members, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     ready_after: u64,
@@ -85,7 +88,11 @@ async fn up(arguments: UpArguments) -> Result<ExitCode, Failure> {
     let (hub, members) = clusters
         .split_first()
         .ok_or_else(|| Failure::Other("there is no hub".into()))?;
-    let control = control::start(hub, members, &pki, gates).await?;
+    let control = if arguments.bare {
+        None
+    } else {
+        Some(control::start(hub, members, &pki, gates).await?)
+    };
     let took = started.elapsed();
 
     let code = if arguments.command.is_empty() {
@@ -96,7 +103,9 @@ async fn up(arguments: UpArguments) -> Result<ExitCode, Failure> {
     } else {
         run_command(&arguments.command, &target, stop).await?
     };
-    control.stop().await;
+    if let Some(control) = control {
+        control.stop().await;
+    }
     for cluster in clusters {
         cluster.stop().await;
     }

@@ -33,6 +33,7 @@ impl Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_lockgate"))
             .args([
                 "up",
+                "--bare",
                 "--ephemeral",
                 "--members",
                 "1",
