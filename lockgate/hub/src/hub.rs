@@ -106,6 +106,9 @@ impl Hub {
         let guard = election.as_ref().map_or_else(Guard::always, Election::guard);
         let wiring = Wiring::default();
         let mut followed = Vec::new();
+        let [rollout_policies, cluster_rollout_policies] =
+            [Resource::rollout_policies(), Resource::cluster_rollout_policies()]
+                .map(|resource| wiring.follow(&mut followed, &link, resource, intake::rollout));
         let caches = Caches {
             propagation_policies: wiring.follow(
                 &mut followed,
@@ -119,6 +122,8 @@ impl Hub {
                 Resource::cluster_propagation_policies(),
                 intake::policy,
             ),
+            rollout_policies,
+            cluster_rollout_policies,
             resource_bindings: wiring.follow(
                 &mut followed,
                 &link,
@@ -163,6 +168,8 @@ impl Hub {
             caches,
             policies: PolicyIndex::default().into(),
             overrides: Default::default(),
+            rollouts: Default::default(),
+            dependents: Default::default(),
             clusters: Default::default(),
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
@@ -217,6 +224,7 @@ impl Hub {
         for following in &self.followed {
             match following.cache.resource().plural.as_str() {
                 "propagationpolicies" | "clusterpropagationpolicies" => all(following, &intake::policy),
+                "rolloutpolicies" | "clusterrolloutpolicies" => all(following, &intake::rollout),
                 "overridepolicies" | "clusteroverridepolicies" => all(following, &intake::override_policy),
                 "resourcebindings" | "clusterresourcebindings" => all(following, &intake::binding),
                 "works" => all(following, &intake::work),
@@ -411,6 +419,8 @@ async fn check_installed(link: &Link) -> Result<(), HubError> {
     for resource in [
         Resource::works(),
         Resource::propagation_policies(),
+        Resource::rollout_policies(),
+        Resource::cluster_rollout_policies(),
         Resource::clusters(),
     ] {
         match link.get(&format!("{}?limit=1", resource.collection(""))).await {
@@ -515,6 +525,7 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             intake::wake_namespaces(state);
         }
         ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
+            intake::wake_rollouts(state);
             intake::wake_bound(state, |_| true);
             intake::wake_namespaces(state);
         }

@@ -5,6 +5,7 @@
 //! what was written and goes on from there.
 
 mod gone;
+mod holding;
 mod placing;
 mod report;
 mod works;
@@ -28,9 +29,13 @@ use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
+pub(crate) use holding::Suspended;
 pub(crate) use report::report;
 pub(crate) use works::{derived_id, put_rendered, removal, targets};
-pub(crate) use writes::{delete_work, encode, refresh_work, release_work, write_work, write_work_status};
+pub(crate) use writes::{
+    delete_work, encode, encode_status, refresh_work, release_work, replace_status, write_work,
+    write_work_status,
+};
 
 /// How long a status waits for more to tell.
 pub(crate) const REPORT_AFTER: std::time::Duration = std::time::Duration::from_millis(50);
@@ -165,7 +170,7 @@ impl Walk<'_> {
         }
         self.bind(&decision, &policy).await?;
         if self.binding.as_ref().is_none_or(is_frozen) {
-            return Ok(());
+            return self.hold_frozen().await;
         }
         self.send().await
     }
@@ -199,7 +204,7 @@ impl Walk<'_> {
             }
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         }
-        Ok(())
+        self.hold_frozen().await
     }
 
     fn check_dependent_overrides(&self, policy: &PropagationPolicy) -> Result<(), PassError> {

@@ -7,7 +7,7 @@ use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
-use lockgate_engine::gate::Removal;
+use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use serde_json::Value;
 
@@ -130,6 +130,14 @@ fn binding_status(
         fully_applied.put(&mut status.conditions);
     }
     unrendered(&verdict.unrendered, &now, &mut status.conditions);
+    // Rollout policies say so of themselves; this is what was activated. What is right goes without saying.
+    let is_there = |cluster: &str| state.cluster(cluster).is_some();
+    match gate::clusters_known(binding.spec.suspension.as_ref(), is_there, time) {
+        Some(condition) if !condition.is_true() => condition.put(&mut status.conditions),
+        _ => status
+            .conditions
+            .retain(|condition| condition.kind != gate::CLUSTERS_KNOWN),
+    }
     status
 }
 
