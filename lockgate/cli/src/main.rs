@@ -9,6 +9,7 @@ mod join;
 mod print;
 mod scenario;
 mod status;
+mod suspend;
 mod unjoin;
 mod up;
 
@@ -44,6 +45,10 @@ enum Command {
     Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
+    /// Hold one resource back from members, and say why
+    Suspend(suspend::SuspendArguments),
+    /// Let a resource go that is held back
+    Resume(suspend::ResumeArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
     Crds,
     /// Run scenario files, and say which hold
@@ -84,6 +89,8 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Suspend(arguments) => suspend::suspend(&arguments),
+        Command::Resume(arguments) => suspend::resume(&arguments),
         Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(bench) => {
