@@ -21,6 +21,7 @@ use crate::link::{Link, LinkError};
 use crate::members::{Lane, Members, telling};
 use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
+use crate::policies::{self, Tally};
 use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
@@ -171,6 +172,7 @@ impl Hub {
             reports: Queue::new(options.clock.clone()),
             tellings: Queue::new(options.clock.clone()),
             untold: Default::default(),
+            tally: Tally::new(options.clock.clone()),
             namespaces: Queue::new(options.clock.clone()),
             chores: Queue::new(options.clock.clone()),
             cluster_reconciler: OnceLock::new(),
@@ -261,6 +263,13 @@ impl Hub {
                 }
             });
         }
+        let told = state.clone();
+        self.tasks.spawn(async move {
+            while let Some((key, aspects)) = told.tally.queue.next().await {
+                let result = policies::pass(&told, &key).await;
+                finish(&told.tally.queue, &key, aspects, result);
+            }
+        });
         for _ in 0..2 {
             let state = state.clone();
             self.tasks.spawn(async move {
@@ -287,6 +296,7 @@ impl Hub {
             && state.templates.is_idle()
             && state.reports.is_idle()
             && state.tellings.is_idle()
+            && state.tally.queue.is_idle()
             && state.namespaces.is_idle()
             && state.chores.is_idle()
             && state.members.is_idle()
@@ -322,10 +332,11 @@ impl Hub {
     pub fn busy_with(&self) -> String {
         let state = &self.state;
         format!(
-            "templates {}, reports {}, tellings {}, namespaces {}, chores {}, works {}, clusters {}, kinds {}",
+            "templates {}, reports {}, tellings {}, policies {}, namespaces {}, chores {}, works {}, clusters {}, kinds {}",
             state.templates.depth(),
             state.reports.depth(),
             state.tellings.depth(),
+            state.tally.queue.depth(),
             state.namespaces.depth(),
             state.chores.depth(),
             state.members.depth(),
@@ -363,6 +374,7 @@ impl Hub {
         self.state.templates.close();
         self.state.reports.close();
         self.state.tellings.close();
+        self.state.tally.queue.close();
         self.state.namespaces.close();
         self.state.chores.close();
         self.state.members.close_all()

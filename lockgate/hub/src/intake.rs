@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 
 use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, names};
-use lockgate_engine::TemplateId;
+use lockgate_engine::{TemplateId, claim};
 use serde::Deserialize;
 
 use crate::cache::{Cached, Change};
@@ -68,12 +68,20 @@ pub(crate) fn policy(state: &State, change: &Change) {
     if change.own {
         return;
     }
+    if let Some(key) = change.key() {
+        state.tally.look(key);
+    }
     // A status or a label of a policy moves nothing.
     let unchanged = old
         .as_ref()
         .zip(new.as_ref())
         .is_some_and(|(old, new)| old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting());
-    if unchanged {
+    // Nor does an edit of a Lazy policy: its templates wait, and only their number is told.
+    let only_waits = old
+        .as_ref()
+        .zip(new.as_deref())
+        .is_some_and(|(old, new)| claim::only_waits(old, new));
+    if unchanged || only_waits {
         return;
     }
     state.kinds.look();

@@ -17,6 +17,7 @@ use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
 use crate::cache::Key;
 use crate::clock::seconds;
 use crate::head::head;
+use crate::policies;
 use crate::state::{self, State};
 
 /// How long a status waits for Works that are on their way: long enough for a burst, in which it would be written twice.
@@ -43,6 +44,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         return Ok(());
     }
     let status = binding_status(state, id, &binding, &works);
+    policies::note_failing(state, id, observe::is_failing(&status));
     if status != binding.status {
         let body = encode_status(&resource, &binding.metadata, &status);
         replace_status(
@@ -89,7 +91,8 @@ fn binding_status(
 ) -> lockgate_api::BindingStatus {
     let time = state.clock.now();
     let now = seconds(time);
-    let verdict = state.verdicts.lock().get(id).cloned().unwrap_or_default();
+    let known = state.verdicts.lock().get(id).cloned();
+    let verdict = known.clone().unwrap_or_default();
     let mut status = binding.status.clone();
     let views: Vec<WorkView<'_>> = works
         .iter()
@@ -129,7 +132,16 @@ fn binding_status(
     if !works.is_empty() || !binding.spec.clusters.is_empty() {
         fully_applied.put(&mut status.conditions);
     }
-    unrendered(&verdict.unrendered, &now, &mut status.conditions);
+    if known.is_some() {
+        // Before the first pass over a template, what was said of it stays.
+        unrendered(&verdict.unrendered, &now, &mut status.conditions);
+        match verdict.orphaned {
+            Some(orphaned) => orphaned.put(&mut status.conditions),
+            None => status
+                .conditions
+                .retain(|condition| condition.kind != "Activated"),
+        }
+    }
     status
 }
 
