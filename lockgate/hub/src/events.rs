@@ -71,8 +71,8 @@ pub struct EventOptions {
 impl Default for EventOptions {
     fn default() -> Self {
         Self {
-            queue: 256,
-            successes_per_second: 20,
+            queue: 64,
+            successes_per_second: 10,
         }
     }
 }

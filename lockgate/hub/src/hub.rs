@@ -21,6 +21,7 @@ use crate::link::{Link, LinkError};
 use crate::members::{Lane, Members, telling};
 use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
+use crate::precedence::Precedence;
 use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
@@ -140,8 +141,9 @@ impl Hub {
             wiring.follow(&mut followed, &link, resource, intake::override_policy);
         }
         let definitions = wiring.follow(&mut followed, &link, Resource::crds(), intake::definition);
+        let precedence = Precedence::default();
         let events = Events::start(
-            &link,
+            &link.clone().after(&precedence),
             &options.clock,
             options.metrics.clone(),
             &EventOptions::default(),
@@ -150,11 +152,13 @@ impl Hub {
             link: link
                 .clone()
                 .with_writes_at_once(WRITES_AT_ONCE)
-                .while_leading(guard.clone()),
+                .while_leading(guard.clone())
+                .first(&precedence),
             status_link: link
                 .clone()
                 .with_writes_at_once(STATUSES_AT_ONCE)
-                .while_leading(guard.clone()),
+                .while_leading(guard.clone())
+                .after(&precedence),
             clock: options.clock.clone(),
             gates: options.gates,
             guard: guard.clone(),

@@ -19,6 +19,7 @@ pub mod link;
 mod members;
 pub mod metrics;
 mod namespaces;
+mod precedence;
 mod queue;
 pub mod resource;
 mod state;

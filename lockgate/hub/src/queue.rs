@@ -59,8 +59,8 @@ struct Entry {
     bulk: bool,
     in_hand: bool,
     failures: u32,
-    /// The number under which it waits to be added soon, so that it waits once.
-    soon: Option<u64>,
+    /// The number under which it waits to be added soon, so that it waits once, and until when.
+    soon: Option<(u64, Instant)>,
 }
 
 impl<K: Clone + Eq + Hash + Ord> Queue<K> {
@@ -96,7 +96,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.changed.notify_one();
     }
 
-    /// Adds a key after a moment, so that what comes until then is handled with it. A moment that already runs is kept.
+    /// Adds a key after a moment, so that what comes until then is handled with it. Of two moments the earlier counts.
     pub(crate) fn add_soon(&self, key: K, aspects: Aspects, wait: Duration) {
         let mut state = self.state.lock();
         let entry = state.entries.entry(key.clone()).or_default();
@@ -104,18 +104,26 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             entry.aspects |= aspects;
             return;
         }
-        if let Some(number) = entry.soon {
+        let due = Instant::now() + wait;
+        let mut aspects = aspects;
+        if let Some((number, earlier)) = entry.soon {
             if let Some((_, waiting)) = state.delayed.get_mut(&number) {
                 *waiting |= aspects;
+                aspects = *waiting;
             }
-            return;
+            if earlier <= due {
+                return;
+            }
+            // Its number stays behind, and wakes nobody.
+            state.delayed.remove(&number);
+            state.coming -= 1;
         }
         let number = state.delay(key.clone(), aspects);
         if let Some(entry) = state.entries.get_mut(&key) {
-            entry.soon = Some(number);
+            entry.soon = Some((number, due));
         }
         state.coming += 1;
-        state.soon.push(Reverse((Instant::now() + wait, number)));
+        state.soon.push(Reverse((due, number)));
         drop(state);
         self.changed.notify_one();
     }
@@ -293,8 +301,10 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
                 break;
             }
             self.soon.pop();
-            self.coming -= 1;
-            self.wake_one(number);
+            if self.delayed.contains_key(&number) {
+                self.coming -= 1;
+                self.wake_one(number);
+            }
         }
         while let Some(Reverse((due, number))) = self.timers.peek().copied() {
             if due > time {
@@ -308,7 +318,7 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     fn wake_one(&mut self, number: u64) {
         if let Some((key, aspects)) = self.delayed.remove(&number) {
             if let Some(entry) = self.entries.get_mut(&key)
-                && entry.soon == Some(number)
+                && entry.soon.is_some_and(|(waiting, _)| waiting == number)
             {
                 entry.soon = None;
             }
@@ -380,6 +390,19 @@ mod tests {
         let nothing = tokio::time::timeout(Duration::from_secs(1), queue.next()).await;
         assert!(nothing.is_err(), "the place that it left is nobody's");
         assert!(queue.is_idle());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_two_moments_the_earlier_counts() {
+        let queue = queue();
+        let begun = Instant::now();
+        queue.add_soon("a", 1, Duration::from_millis(500));
+        queue.add_soon("a", 2, Duration::from_millis(50));
+        queue.add_soon("a", 4, Duration::from_millis(800));
+        assert_eq!(queue.next().await, Some(("a", 7)));
+        assert!(begun.elapsed() < Duration::from_millis(100));
+        queue.done(&"a");
+        assert!(queue.is_idle(), "the later moments are forgotten");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! What became of a template: the binding's status and the template's own. Statuses of many Works are told together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate_api::binding::AggregatedStatusItem;
@@ -14,16 +15,26 @@ use serde_json::Value;
 use super::works::{removal, targets, unwanted};
 use super::writes::{encode_status, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
-use crate::cache::Key;
+use crate::cache::{Cached, Key};
 use crate::clock::seconds;
 use crate::head::head;
 use crate::state::{self, State};
 
 /// How long a status waits for Works that are on their way: long enough for a burst, in which it would be written twice.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How soon it looks again whether they have arrived, if nobody says so.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Writes the binding's status and the template's.
 pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {
+    let works = state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name));
+    let keys: Vec<Key> = works.iter().map(|work| work.key.clone()).collect();
+    let is_untold = |key: &Key| state.tellings.is_pending(key);
+    if state.members.wait_for(id, &keys, is_untold, PATIENCE) {
+        // The last of them brings us here again, most often.
+        state.reports.add_soon(id.clone(), 1, LOOK_AGAIN);
+        return Ok(());
+    }
     let (cache, resource) = state.bindings(&id.namespace);
     let key = binding_key(id);
     let Some(binding) = state::binding(cache, &key).filter(|binding| is_for(binding, id)) else {
@@ -32,16 +43,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     if binding.metadata.deleting() {
         return Ok(());
     }
-    let works = works(state, id, &binding);
-    if state.members.wait_for(
-        id,
-        works.iter().map(|(_, work)| work),
-        |key| state.tellings.is_pending(key),
-        PATIENCE,
-    ) {
-        state.reports.add_soon(id.clone(), 1, super::REPORT_AFTER);
-        return Ok(());
-    }
+    let works = works_of(works, id, &binding);
     let status = binding_status(state, id, &binding, &works);
     if status != binding.status {
         let body = encode_status(&resource, &binding.metadata, &status);
@@ -67,11 +69,9 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
 }
 
 /// The binding's Works, with their clusters.
-fn works(state: &State, id: &TemplateId, binding: &Binding) -> Vec<(String, Work)> {
-    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+fn works_of(works: Vec<Arc<Cached>>, id: &TemplateId, binding: &Binding) -> Vec<(String, Work)> {
     let label = scope_keys(id).0;
-    state
-        .works_named(&name)
+    works
         .into_iter()
         .filter_map(|cached| {
             let cluster = names::cluster_of(&cached.key.namespace)?.to_owned();
