@@ -148,6 +148,8 @@ impl Hub {
             options.metrics.clone(),
             &EventOptions::default(),
         );
+        let metrics = options.metrics;
+        let clock = || options.clock.clone();
         let state = Arc::new(State {
             link: link
                 .clone()
@@ -163,7 +165,7 @@ impl Hub {
             gates: options.gates,
             guard: guard.clone(),
             events: events.clone(),
-            metrics: options.metrics,
+            metrics: metrics.clone(),
             caches,
             policies: PolicyIndex::default().into(),
             overrides: Default::default(),
@@ -171,15 +173,15 @@ impl Hub {
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
             verdicts: Default::default(),
-            templates: Queue::new(options.clock.clone()),
-            reports: Queue::new(options.clock.clone()),
-            tellings: Queue::new(options.clock.clone()),
+            templates: Queue::new(clock(), metrics.queue("template")),
+            reports: Queue::new(clock(), metrics.queue("report")),
+            tellings: Queue::new(clock(), metrics.queue("work-status")),
             untold: Default::default(),
-            namespaces: Queue::new(options.clock.clone()),
-            chores: Queue::new(options.clock.clone()),
+            namespaces: Queue::new(clock(), metrics.queue("namespace")),
+            chores: Queue::new(clock(), metrics.queue("chore")),
             cluster_reconciler: OnceLock::new(),
             kinds: Kinds::new(definitions),
-            members: Members::new(options.clock.clone()),
+            members: Members::new(clock(), metrics.queue("work")),
         });
         wiring.connect(&state);
         let clusters = start_clusters(&state, options.connector, guard, events);
@@ -344,10 +346,6 @@ impl Hub {
 
     /// The figures, as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        self.state
-            .metrics
-            .queue_depth("template", self.state.templates.depth());
-        self.state.metrics.queue_depth("work", self.state.members.depth());
         self.state.metrics.encode()
     }
 

@@ -21,20 +21,23 @@ use tokio::time::Instant;
 use crate::cache::Key;
 use crate::clock::Clock;
 use crate::link::Link;
+use crate::metrics::QueueFigures;
 pub(crate) use lane::Lane;
 
 /// All members that have a lane.
 pub(crate) struct Members {
     clock: Clock,
+    figures: QueueFigures,
     lanes: RwLock<BTreeMap<String, Arc<Lane>>>,
     /// Since when a template's status waits for Works on their way.
     waiting: Mutex<HashMap<TemplateId, Instant>>,
 }
 
 impl Members {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock, figures: QueueFigures) -> Self {
         Self {
             clock,
+            figures,
             lanes: RwLock::default(),
             waiting: Mutex::default(),
         }
@@ -49,7 +52,7 @@ impl Members {
         let mut made = false;
         let lane = lanes.entry(cluster.to_owned()).or_insert_with(|| {
             made = true;
-            Arc::new(Lane::new(cluster, self.clock.clone()))
+            Arc::new(Lane::new(cluster, self.clock.clone(), self.figures.clone()))
         });
         (lane.clone(), made)
     }

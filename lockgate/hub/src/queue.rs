@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::clock::{Clock, later};
+use crate::metrics::QueueFigures;
 
 /// What of a key needs attention, as bits; their meaning is the owner's.
 pub(crate) type Aspects = u8;
@@ -49,6 +50,7 @@ struct State<K> {
     next: u64,
     in_hand: usize,
     closed: bool,
+    figures: QueueFigures,
 }
 
 #[derive(Debug, Default)]
@@ -61,11 +63,19 @@ struct Entry {
     failures: u32,
     /// The number under which it waits to be added soon, so that it waits once, and until when.
     soon: Option<(u64, Instant)>,
+    /// Since when it is ready, or in hand.
+    since: Option<Instant>,
+}
+
+impl Entry {
+    fn is_ready(&self) -> bool {
+        self.queued && !self.in_hand
+    }
 }
 
 impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     /// An empty queue.
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock, figures: QueueFigures) -> Self {
         Self {
             state: Mutex::new(State {
                 entries: HashMap::new(),
@@ -78,6 +88,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
                 next: 0,
                 in_hand: 0,
                 closed: false,
+                figures,
             }),
             changed: Notify::new(),
             clock,
@@ -196,9 +207,16 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             return;
         };
         entry.in_hand = false;
+        let worked = entry
+            .since
+            .take()
+            .map(|since| since.elapsed())
+            .unwrap_or_default();
         let again = outcome(entry.failures);
         entry.failures = again.map_or(0, |(_, failures, _)| failures.saturating_add(1));
-        if entry.queued {
+        let came_meanwhile = entry.queued;
+        state.figures.done(worked, again.is_some());
+        if came_meanwhile && let Some(entry) = state.entries.get_mut(key) {
             // It was added while it was in hand.
             entry.queued = false;
             let aspects = std::mem::take(&mut entry.aspects) | again.map_or(0, |(aspects, ..)| aspects);
@@ -279,6 +297,10 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         if entry.queued && !overtakes {
             return;
         }
+        if !entry.queued && !entry.in_hand {
+            entry.since = Some(Instant::now());
+            self.figures.added();
+        }
         entry.queued = true;
         entry.bulk = bulk;
         if !entry.in_hand {
@@ -329,13 +351,12 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     fn take(&mut self) -> Option<(K, Aspects)> {
         loop {
             let key = self.urgent.pop_front().or_else(|| self.bulk.pop_front())?;
-            let Some(entry) = self
-                .entries
-                .get_mut(&key)
-                .filter(|entry| entry.queued && !entry.in_hand)
-            else {
+            let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.is_ready()) else {
                 continue;
             };
+            let now = Instant::now();
+            let since = entry.since.replace(now).unwrap_or(now);
+            self.figures.taken(now.saturating_duration_since(since));
             entry.queued = false;
             entry.bulk = false;
             entry.in_hand = true;
@@ -345,12 +366,20 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     }
 }
 
+impl<K> Drop for State<K> {
+    fn drop(&mut self) {
+        let ready = self.entries.values().filter(|entry| entry.is_ready()).count();
+        self.figures.forgotten(ready);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn queue() -> Queue<&'static str> {
-        Queue::new(Clock::manual(Timestamp::UNIX_EPOCH))
+        let figures = crate::Metrics::new().queue("test");
+        Queue::new(Clock::manual(Timestamp::UNIX_EPOCH), figures)
     }
 
     #[tokio::test(start_paused = true)]

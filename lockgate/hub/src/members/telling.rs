@@ -11,7 +11,6 @@ use super::dispatching::last_applied;
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
-use crate::resource::Resource;
 use crate::state::{self, State};
 use crate::template::{self, PassError, REPORT_AFTER};
 
@@ -204,14 +203,8 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
 }
 
 fn tell_suspended(state: &State, work: &Work) {
-    let resource = Resource::works();
-    let target = EventTarget {
-        api_version: resource.api_version(),
-        kind: resource.kind,
-        namespace: work.metadata.namespace.clone(),
-        name: work.metadata.name.clone(),
-        uid: work.metadata.uid.clone(),
-    };
     let message = observe::dispatching(true, state.clock.now()).message;
-    state.events.success(&target, "WorkDispatching", &message);
+    state
+        .events
+        .success(&EventTarget::of_work(work), "WorkDispatching", &message);
 }

@@ -129,25 +129,58 @@ fn binding_status(
     if !works.is_empty() || !binding.spec.clusters.is_empty() {
         fully_applied.put(&mut status.conditions);
     }
-    unrendered(&verdict.unrendered, &now, &mut status.conditions);
+    let conditions = &mut status.conditions;
+    complain("Rendered", unrendered(&verdict.unrendered), &now, conditions);
+    complain("Removed", unremoved(state, id, binding), &now, conditions);
     status
 }
 
-/// Says which clusters have no manifest, and why; says nothing when all have one.
-fn unrendered(failures: &BTreeMap<String, String>, now: &str, conditions: &mut Vec<Condition>) {
-    if failures.is_empty() {
-        conditions.retain(|condition| condition.kind != "Rendered");
-        return;
-    }
+/// Says which clusters have no manifest, and why.
+fn unrendered(failures: &BTreeMap<String, String>) -> Option<(&'static str, String)> {
     let message: Vec<String> = failures
         .iter()
         .map(|(cluster, why)| format!("{cluster}: {why}"))
         .collect();
+    (!failures.is_empty()).then(|| ("RenderFailed", message.join("; ")))
+}
+
+/// Says which clusters keep what they should lose, and what for.
+fn unremoved(state: &State, id: &TemplateId, binding: &Binding) -> Option<(&'static str, String)> {
+    let leaving = unwanted(state, id, binding);
+    if leaving.is_empty() || super::is_frozen(binding) {
+        return None;
+    }
+    let Removal::WaitFor(missing) = removal(state, id, binding) else {
+        return None;
+    };
+    let leaving: Vec<&str> = leaving
+        .iter()
+        .filter_map(|work| names::cluster_of(&work.namespace))
+        .collect();
+    let message = format!(
+        "{} kept until {} has its copy",
+        leaving.join(", "),
+        missing.join(", ")
+    );
+    Some(("WaitingForCopies", message))
+}
+
+/// A condition that is there only while it is false.
+fn complain(
+    kind: &str,
+    complaint: Option<(&'static str, String)>,
+    now: &str,
+    conditions: &mut Vec<Condition>,
+) {
+    let Some((reason, message)) = complaint else {
+        conditions.retain(|condition| condition.kind != kind);
+        return;
+    };
     Condition {
-        kind: "Rendered".to_owned(),
+        kind: kind.to_owned(),
         status: "False".to_owned(),
-        reason: "RenderFailed".to_owned(),
-        message: message.join("; "),
+        reason: reason.to_owned(),
+        message,
         last_transition_time: now.to_owned(),
         ..Condition::default()
     }
