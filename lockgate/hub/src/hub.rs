@@ -22,6 +22,7 @@ use crate::members::{Lane, Members, telling};
 use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
 use crate::policies::{self, Tally};
+use crate::precedence::Precedence;
 use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
@@ -141,26 +142,31 @@ impl Hub {
             wiring.follow(&mut followed, &link, resource, intake::override_policy);
         }
         let definitions = wiring.follow(&mut followed, &link, Resource::crds(), intake::definition);
+        let precedence = Precedence::default();
         let events = Events::start(
-            &link,
+            &link.clone().after(&precedence),
             &options.clock,
             options.metrics.clone(),
             &EventOptions::default(),
         );
+        let metrics = options.metrics;
+        let clock = || options.clock.clone();
         let state = Arc::new(State {
             link: link
                 .clone()
                 .with_writes_at_once(WRITES_AT_ONCE)
-                .while_leading(guard.clone()),
+                .while_leading(guard.clone())
+                .first(&precedence),
             status_link: link
                 .clone()
                 .with_writes_at_once(STATUSES_AT_ONCE)
-                .while_leading(guard.clone()),
+                .while_leading(guard.clone())
+                .after(&precedence),
             clock: options.clock.clone(),
             gates: options.gates,
             guard: guard.clone(),
             events: events.clone(),
-            metrics: options.metrics,
+            metrics: metrics.clone(),
             caches,
             policies: PolicyIndex::default().into(),
             overrides: Default::default(),
@@ -168,16 +174,16 @@ impl Hub {
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
             verdicts: Default::default(),
-            templates: Queue::new(options.clock.clone()),
-            reports: Queue::new(options.clock.clone()),
-            tellings: Queue::new(options.clock.clone()),
+            templates: Queue::new(clock(), metrics.queue("template")),
+            reports: Queue::new(clock(), metrics.queue("report")),
+            tellings: Queue::new(clock(), metrics.queue("work-status")),
             untold: Default::default(),
-            tally: Tally::new(options.clock.clone()),
-            namespaces: Queue::new(options.clock.clone()),
-            chores: Queue::new(options.clock.clone()),
+            tally: Tally::new(clock(), metrics.queue("policy")),
+            namespaces: Queue::new(clock(), metrics.queue("namespace")),
+            chores: Queue::new(clock(), metrics.queue("chore")),
             cluster_reconciler: OnceLock::new(),
             kinds: Kinds::new(definitions),
-            members: Members::new(options.clock.clone()),
+            members: Members::new(clock(), metrics.queue("work")),
         });
         wiring.connect(&state);
         let clusters = start_clusters(&state, options.connector, guard, events);
@@ -351,10 +357,6 @@ impl Hub {
 
     /// The figures, as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        self.state
-            .metrics
-            .queue_depth("template", self.state.templates.depth());
-        self.state.metrics.queue_depth("work", self.state.members.depth());
         self.state.metrics.encode()
     }
 

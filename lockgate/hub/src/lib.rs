@@ -20,6 +20,7 @@ mod members;
 pub mod metrics;
 mod namespaces;
 mod policies;
+mod precedence;
 mod queue;
 pub mod resource;
 mod state;

@@ -21,6 +21,7 @@ use serde_json::Value;
 use self::standings::{Noted, Standings};
 use crate::cache::Key;
 use crate::clock::Clock;
+use crate::metrics::QueueFigures;
 use crate::queue::Queue;
 use crate::state::{self, State, WALK};
 use crate::template::{PassError, REPORT_AFTER, binding_key, encode_status, is_for, replace_status};
@@ -44,9 +45,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock, figures: QueueFigures) -> Self {
         Self {
-            queue: Queue::new(clock),
+            queue: Queue::new(clock, figures),
             standings: Mutex::default(),
             waiting: Mutex::default(),
             settled: AtomicBool::new(false),

@@ -36,7 +36,7 @@ pub(crate) const RENDER: Aspects = 4;
 pub(crate) struct State {
     /// For what members are to get.
     pub(crate) link: Link,
-    /// For what became of it: the same server, with fewer requests at once.
+    /// For what became of it: the same server, after what members are to get, and with fewer requests at once.
     pub(crate) status_link: Link,
     pub(crate) clock: Clock,
     pub(crate) gates: Gates,

@@ -66,8 +66,6 @@ pub(crate) struct Verdict {
     pub(crate) scheduled: Option<(bool, &'static str, String)>,
     /// Clusters whose manifest could not be rendered, with the reason.
     pub(crate) unrendered: BTreeMap<String, String>,
-    /// Removals wait until these clusters have their copies.
-    pub(crate) removals_wait_for: Vec<String>,
     /// Why nothing of it is activated any more: nobody owns it.
     pub(crate) orphaned: Option<Condition>,
 }
@@ -206,7 +204,9 @@ impl Walk<'_> {
             );
             self.state.metrics.preempt_policy(true);
             let target = EventTarget::of_value(&self.template);
-            self.state.events.warn(&target, "PreemptPolicySucceed", &message);
+            self.state
+                .events
+                .notice(&target, "PreemptPolicySucceed", &message);
         }
         Ok(())
     }
