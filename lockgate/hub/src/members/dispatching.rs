@@ -375,9 +375,9 @@ impl Sending<'_> {
                 "Failed to apply resource({}) to cluster {}: {message}",
                 self.object_key, self.lane.cluster
             );
-            self.state
-                .events
-                .warn(&template_of(self.manifest), "SyncFailed", &what);
+            for target in [template_of(self.manifest), EventTarget::of_work(self.work)] {
+                self.state.events.warn(&target, "SyncFailed", &what);
+            }
         }
         Ok((Outcome::Failed { message, recreated }, live, took))
     }

@@ -3,16 +3,15 @@
 
 use jiff::Timestamp;
 use lockgate_api::work::{LastApplied, ManifestStatus, WorkStatus};
-use lockgate_api::{Condition, Work, keys};
-use lockgate_engine::{object, observe};
+use lockgate_api::{Condition, Work, keys, names};
+use lockgate_engine::{TemplateId, object, observe};
 use serde_json::Value;
 
 use super::dispatching::last_applied;
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
-use crate::resource::Resource;
-use crate::state::State;
+use crate::state::{self, State};
 use crate::template::{self, PassError, REPORT_AFTER};
 
 /// What came of a Work.
@@ -39,6 +38,8 @@ pub(crate) enum Outcome {
     },
     /// Nothing was sent, and what was said before still holds.
     Unchanged,
+    /// The Work is being deleted, and the member is done with it: it may go.
+    Over,
 }
 
 /// What was seen of the object of a Work that is not sent.
@@ -116,7 +117,7 @@ impl Told {
                     Seen::Unknown | Seen::Differs => {}
                 }
             }
-            Outcome::Unchanged => {}
+            Outcome::Unchanged | Outcome::Over => {}
         }
         if let Some(seen) = &self.seen {
             status.manifest_statuses = vec![seen.clone()];
@@ -160,11 +161,51 @@ pub(crate) fn tell(state: &State, key: &Key, work: &Work, outcome: Outcome, live
     state.tellings.add(key.clone(), 1);
 }
 
-/// Writes one Work's status.
+/// Has a Work go that is being deleted: the member is done with it.
+pub(crate) fn let_go(state: &State, key: &Key, work: &Work) {
+    let told = Told::of(work, Outcome::Over, None);
+    state.untold.lock().insert(key.clone(), told);
+    state.tellings.add(key.clone(), 1);
+}
+
+/// Whether the member is done with a Work that is being deleted.
+pub(crate) fn is_let_go(state: &State, key: &Key) -> bool {
+    let untold = state.untold.lock();
+    untold.get(key).is_some_and(|told| told.outcome == Outcome::Over)
+}
+
+/// Removes our hold on a Work that is being deleted.
+async fn release(state: &State, key: &Key) -> Result<(), PassError> {
+    let Some(work) = state::work(&state.caches.works, key).filter(|work| work.metadata.deleting()) else {
+        return Ok(());
+    };
+    template::release_work(state, key, &work).await?;
+    let cluster = names::cluster_of(&key.namespace);
+    if let Some(lane) = cluster.and_then(|cluster| state.members.lane(cluster)) {
+        lane.corrections.lock().remove(&*key.name);
+    }
+    if let Some(manifest) = work.spec.workload.manifests.first() {
+        let id = TemplateId::of(manifest);
+        if id.kind == "Namespace" && id.api_version == "v1" {
+            state.namespaces.add(id.name.clone(), 1);
+        }
+        template::wake(state, id);
+    }
+    Ok(())
+}
+
+/// Writes one Work's status, or lets it go.
 pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let Some(told) = state.untold.lock().remove(key) else {
         return Ok(());
     };
+    if told.outcome == Outcome::Over {
+        let result = release(state, key).await;
+        if result.is_err() {
+            state.untold.lock().entry(key.clone()).or_insert(told);
+        }
+        return result;
+    }
     let Some(head) = state.caches.works.get(key).and_then(|cached| head(&cached)) else {
         return Ok(());
     };
@@ -195,15 +236,8 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
 
 /// Says that a Work is not sent any more, or that it is again. That a new one is sent goes without saying.
 fn tell_turned(state: &State, work: &Work, status: &WorkStatus) {
-    let resource = Resource::works();
-    let target = EventTarget {
-        api_version: resource.api_version(),
-        kind: resource.kind,
-        namespace: work.metadata.namespace.clone(),
-        name: work.metadata.name.clone(),
-        uid: work.metadata.uid.clone(),
-    };
     if let Some(condition) = Condition::find(&status.conditions, "Dispatching") {
+        let target = EventTarget::of_work(work);
         state
             .events
             .success(&target, "WorkDispatching", &condition.message);

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use lockgate_api::Work;
-use lockgate_engine::TemplateId;
 use lockgate_engine::dispatch::{self, Withdraw};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -12,10 +11,10 @@ use tokio::time::Instant;
 use super::dispatching::{SendError, Sent, encode, member_resource, object_key};
 use super::due::{Due, due};
 use super::lane::Lane;
+use super::telling;
 use crate::cache::Key;
 use crate::link::{DeleteOptions, Link, LinkError};
 use crate::state::{self, State};
-use crate::template;
 
 /// Lets a Work go, and with it what is due to go.
 pub(super) async fn remove(
@@ -25,6 +24,9 @@ pub(super) async fn remove(
     key: &Key,
     work: Work,
 ) -> Result<Sent, SendError> {
+    if telling::is_let_go(state, key) {
+        return Ok(Sent::Settled);
+    }
     let manifest = work.spec.workload.manifests.first();
     let mut sent = Sent::Settled;
     match (due(state, &lane.cluster, &work).await?, manifest) {
@@ -43,17 +45,7 @@ pub(super) async fn remove(
             }
         }
     }
-    template::release_work(state, key, &work)
-        .await
-        .map_err(SendError::Hub)?;
-    lane.corrections.lock().remove(&*key.name);
-    if let Some(manifest) = manifest {
-        let id = TemplateId::of(manifest);
-        if id.kind == "Namespace" && id.api_version == "v1" {
-            state.namespaces.add(id.name.clone(), 1);
-        }
-        template::wake(state, id);
-    }
+    telling::let_go(state, key, &work);
     Ok(sent)
 }
 
