@@ -12,6 +12,7 @@ pub mod names;
 pub mod overrides;
 pub mod placement;
 pub mod policy;
+pub mod rollout;
 pub mod work;
 
 pub use binding::{Binding, BindingSpec, BindingStatus};
@@ -20,4 +21,5 @@ pub use meta::{Condition, ObjectMeta, OwnerReference};
 pub use overrides::OverridePolicy;
 pub use placement::{ClusterAffinity, Placement};
 pub use policy::{PropagationPolicy, PropagationSpec, ResourceSelector};
+pub use rollout::RolloutStrategy;
 pub use work::Work;
