@@ -7,6 +7,7 @@ mod exit;
 mod gates;
 mod join;
 mod print;
+mod rollout;
 mod scenario;
 mod status;
 mod unjoin;
@@ -44,6 +45,9 @@ enum Command {
     Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
+    /// Look at rollout strategies
+    #[command(subcommand)]
+    Rollout(rollout::RolloutCommand),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
     Crds,
     /// Run scenario files, and say which hold
@@ -84,6 +88,7 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Rollout(command) => rollout::run(&command),
         Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(bench) => {
