@@ -13,15 +13,21 @@ mod mark;
 mod order;
 mod record;
 mod skip;
+mod standing;
 
-pub use binding::{activated_spec, held_suspension, propagation_differs, suspension_of};
+pub use binding::{
+    activated_spec, held_suspension, only_waits, propagation_differs, suspension_of, would_wait,
+};
 pub use content::{ContentHashes, user_content};
 pub use mark::{Claim, ClaimKind};
+pub use order::{is_users, last_written, tell_selectors};
 pub use record::{Change, Record};
 pub use skip::{SkipReason, skip_kind, skip_template};
+pub use standing::{Counts, Standing, orphaned, preemption, standing};
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use lockgate_api::{Binding, PropagationPolicy};
 use serde_json::Value;
 
@@ -40,6 +46,8 @@ pub struct ClaimInput<'a> {
     pub binding: Option<&'a Binding>,
     /// The feature gates.
     pub gates: Gates,
+    /// When a user last wrote the template; absent if the template itself says so, or nobody knows.
+    pub written: Option<Timestamp>,
 }
 
 /// What the station answers.
@@ -103,6 +111,16 @@ pub enum HoldReason {
     StaticPolicy,
 }
 
+impl HoldReason {
+    /// The reason as one word, for conditions.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lazy => "Lazy",
+            Self::StaticPolicy => "StaticPolicy",
+        }
+    }
+}
+
 /// Decides who owns a template and whether the owner's intent is activated.
 pub fn claim(input: &ClaimInput<'_>) -> Decision {
     let past = Past::of(input.template, input.binding);
@@ -147,13 +165,14 @@ fn activation(
     }
     match (input.binding, waits) {
         (Some(binding), _) => next_activation(binding, policy, past, waits),
-        (None, Some(why)) => first_activation(input.template, policy, past, why),
+        (None, Some(why)) => first_activation(input, policy, past, why),
         (None, None) => Act::Activate(Because::First),
     }
 }
 
 /// Nothing was sent yet, and the policy is one that waits.
-fn first_activation(template: &Value, policy: &PropagationPolicy, past: &Past, why: HoldReason) -> Act {
+fn first_activation(input: &ClaimInput<'_>, policy: &PropagationPolicy, past: &Past, why: HoldReason) -> Act {
+    let template = input.template;
     let (activate, refresh) = match &past.record {
         // Decided before, and cut off before the binding was there; or the binding is gone, and is made again as it was.
         Some(record) if record.is_by(policy) => (true, false),
@@ -173,7 +192,8 @@ fn first_activation(template: &Value, policy: &PropagationPolicy, past: &Past, w
         // Missing evidence moves nothing: a claim that says nothing of what was activated is recorded, and waits.
         None if Claim::on_template(template).is_some() && !past.copied => (false, true),
         None => (
-            why == HoldReason::StaticPolicy || order::written_after(template, policy) == Some(true),
+            why == HoldReason::StaticPolicy
+                || order::written_after(template, input.written, policy) == Some(true),
             true,
         ),
     };

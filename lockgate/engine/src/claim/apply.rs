@@ -108,10 +108,15 @@ fn suspend(policy: &PropagationPolicy, binding: &mut Binding) {
 fn put(binding: &mut Binding, claim: Option<&Claim>, record: Option<&Record>) {
     Claim::mark_binding(claim, &mut binding.metadata);
     if let Some(record) = record {
-        binding
-            .metadata
-            .annotations
-            .insert(keys::ACTIVATED.to_owned(), record.encode());
+        let annotations = &mut binding.metadata.annotations;
+        annotations.insert(keys::ACTIVATED.to_owned(), record.encode());
+        // For people: a column cannot look into the record.
+        if record.policy_generation > 0 {
+            let generation = record.policy_generation.to_string();
+            annotations.insert(keys::ACTIVATED_GENERATION.to_owned(), generation);
+        } else {
+            annotations.remove(keys::ACTIVATED_GENERATION);
+        }
     }
 }
 

@@ -337,6 +337,7 @@ impl World {
             policies: &self.policies,
             binding: self.binding.as_ref(),
             gates: self.gates,
+            written: None,
         }))
     }
 
