@@ -75,6 +75,19 @@ impl<'a> Decision<'a> {
             .filter(|verdict| verdict.place == Place::TimedOut)
     }
 
+    /// Why each cluster is where it is: the selected ones by name, then those that are not selected any more.
+    pub fn reasons(&self) -> impl Iterator<Item = (&'a str, Reason<'a>)> {
+        let selected = self
+            .clusters
+            .iter()
+            .map(|verdict| (verdict.cluster, verdict.reason));
+        let removed = self
+            .removed
+            .iter()
+            .map(|standing| (standing.cluster, Reason::NotSelected));
+        selected.chain(removed)
+    }
+
     /// What it comes to as a whole; `None` where no cluster is selected. A soaking cluster is not done.
     pub fn overall(&self) -> Option<Overall> {
         let status = |verdict: &Verdict<'_>| match (verdict.place, verdict.status) {

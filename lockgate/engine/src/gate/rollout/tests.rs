@@ -153,6 +153,18 @@ fn who_is_not_selected_any_more_counts_for_nothing() {
     let decision = decide(&groups, &strategy, &said, now());
     let removed: Vec<&str> = decision.removed.iter().map(|standing| standing.cluster).collect();
     assert_eq!(removed, ["a", "c"]);
+    let reasons: Vec<String> = decision
+        .reasons()
+        .map(|(cluster, reason)| format!("{cluster} {reason}"))
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            "b goes now: 1 of 1 places is taken with it",
+            "a is not selected any more",
+            "c is not selected any more",
+        ]
+    );
     assert_eq!(decision.breach, None);
     assert_eq!(decision.started().count(), 1);
 }
