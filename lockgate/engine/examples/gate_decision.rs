@@ -97,6 +97,9 @@ fn main() {
             json!({ "type": "ProgressivePerGroup", "progressivePerGroup": config(json!({})) }),
         ),
     ];
+    if cfg!(debug_assertions) {
+        println!("built without --release: the figures say nothing");
+    }
     println!(
         "{count} clusters in {} groups, {RUNS} decisions each; median and worst of one",
         groups.iter().count()
@@ -114,6 +117,7 @@ fn main() {
             times.sort_unstable();
             let (median, worst) = (times[RUNS / 2], times[RUNS - 1]);
             let verdict = match count {
+                _ if cfg!(debug_assertions) => "",
                 1000 if median < TARGET => "PASS",
                 1000 => "MISS",
                 _ => "",

@@ -60,7 +60,7 @@ fn it_says_who_never_started_and_why() {
          0s     starts      cluster-01, cluster-02   goes now, with group 0 (dev)\n\
          1m     fails       cluster-01, cluster-02   failed, has until 6m to recover\n\
          1m     stops                                2 clusters failed in group 0 (dev), cluster-01 first by name, and none may\n\
-         6m     times out   cluster-01, cluster-02   timed out: did not succeed within 5m\n\
+         6m     times out   cluster-01, cluster-02   timed out: did not recover within 5m\n\
          \n\
          Stopped after 1m: 2 clusters failed in group 0 (dev), cluster-01 first by name, and none may\n\
          2 timed out, 10 never started; at most 2 at a time\n\

@@ -44,9 +44,13 @@ pub enum Reason<'a> {
     },
     /// It did not become well in time.
     TimedOut {
-        /// How long it had; `None` where that was found before.
-        after: Option<Duration>,
+        /// How long it had.
+        after: Duration,
+        /// Whether it had failed before, and had that long to recover.
+        failed: bool,
     },
+    /// It was found before that it did not become well in time.
+    TimedOutEarlier,
     /// There is nothing to do.
     Done,
     /// It is left out.
@@ -124,10 +128,11 @@ impl Reason<'_> {
             Self::Failed { until: None } => "failed, and has no deadline".to_owned(),
             Self::Failed { until: Some(until) } => format!("failed, has until {} to recover", time(*until)),
             Self::Soaks { until } => format!("succeeded, soaks until {}", time(*until)),
-            Self::TimedOut { after: Some(after) } => {
-                format!("timed out: did not succeed within {}", duration_text(*after))
+            Self::TimedOut { after, failed } => {
+                let what = if *failed { "recover" } else { "succeed" };
+                format!("timed out: did not {what} within {}", duration_text(*after))
             }
-            Self::TimedOut { after: None } => "timed out earlier".to_owned(),
+            Self::TimedOutEarlier => "timed out earlier".to_owned(),
             Self::Done => "done".to_owned(),
             Self::Skipped => "skipped".to_owned(),
             Self::NotSelected => "is not selected any more".to_owned(),

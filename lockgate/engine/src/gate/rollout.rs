@@ -167,7 +167,8 @@ fn join<'a>(
             (List::TimedOut, _) => (
                 Place::TimedOut,
                 Reason::TimedOut {
-                    after: rules.deadline,
+                    after: rules.deadline.unwrap_or_default(),
+                    failed: status == Status::Failed,
                 },
             ),
             (List::Rollout, Status::Succeeded) => (
@@ -178,7 +179,7 @@ fn join<'a>(
             ),
             (List::Rollout, Status::Failed) => (Place::InFlight, Reason::Failed { until: class.due }),
             (List::Rollout, _) => (Place::InFlight, Reason::UnderWay { until: class.due }),
-            (List::Neither, Status::TimeOut) => (Place::Over, Reason::TimedOut { after: None }),
+            (List::Neither, Status::TimeOut) => (Place::Over, Reason::TimedOutEarlier),
             (List::Neither, Status::Skip) => (Place::Over, Reason::Skipped),
             (List::Neither, _) => (Place::Over, Reason::Done),
         };

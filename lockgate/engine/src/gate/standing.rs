@@ -63,7 +63,7 @@ pub struct Standing<'a> {
     pub status: Status,
     /// Since when; where that is not known it counts as now, so that nothing soaks through or times out unseen.
     ///
-    /// A time in the future lengthens soak and deadline: whoever stamps it uses the clock that also says what now is.
+    /// A time in the future lengthens soak and deadline; [`Standing::towards`] gives none.
     pub since: Option<Timestamp>,
 }
 
@@ -94,8 +94,8 @@ impl<'a> Standing<'a> {
     ///
     /// One that was told something else, or nothing, has everything before it, however well it is: its health speaks of the
     /// old content. For the same reason nothing that it said before it was told counts as a soak. One whose content does not
-    /// change has nothing before it.
-    pub fn towards(cluster: &'a str, wanted: &str, released: Option<&Released<'_>>) -> Self {
+    /// change has nothing before it. Stamps of a clock that is ahead count as now.
+    pub fn towards(cluster: &'a str, wanted: &str, released: Option<&Released<'_>>, now: Timestamp) -> Self {
         let (status, since) = match released.filter(|released| released.digest == wanted) {
             None => (Status::ToApply, None),
             Some(released) => match released.outcome {
@@ -107,7 +107,7 @@ impl<'a> Standing<'a> {
         Self {
             cluster,
             status,
-            since,
+            since: since.map(|since| since.min(now)),
         }
     }
 }
@@ -146,6 +146,12 @@ mod tests {
                 Status::Failed,
                 Some(time(150)),
             ),
+            // A clock that is ahead makes no soak longer.
+            (
+                released("new", Outcome::Well(time(250))),
+                Status::Succeeded,
+                Some(time(200)),
+            ),
             // It was well before it was told, and soaks from then on.
             (
                 released("new", Outcome::Well(time(50))),
@@ -159,7 +165,7 @@ mod tests {
             ),
         ];
         for (released, status, since) in table {
-            let standing = Standing::towards("a", "new", released.as_ref());
+            let standing = Standing::towards("a", "new", released.as_ref(), time(200));
             let expected = Standing {
                 cluster: "a",
                 status,

@@ -63,7 +63,7 @@ fn all_go_at_once() {
         "a Starts: goes now, as every cluster does\n\
          b InFlight: under way, has until 2026-01-01T12:01:00Z\n\
          c InFlight: failed, has until 2026-01-01T12:01:00Z to recover\n\
-         d TimedOut: timed out: did not succeed within 1m30s\n\
+         d TimedOut: timed out: did not recover within 1m30s\n\
          e Over: done\n\
          f Over: timed out earlier\n\
          g Over: skipped\n"

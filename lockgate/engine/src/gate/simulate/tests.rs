@@ -74,7 +74,7 @@ fn a_failure_stops_it_and_its_deadline_is_still_seen() {
             "1m a Succeeded: done",
             "1m b Failed: failed, has until 11m to recover",
             "1m  Stopped: b failed in group 0, and none may",
-            "11m b TimedOut: timed out: did not succeed within 10m",
+            "11m b TimedOut: timed out: did not recover within 10m",
         ]
     );
     assert_eq!(timeline.overall, Some(Overall::Failed));
