@@ -13,8 +13,10 @@ mod mark;
 mod order;
 mod record;
 mod skip;
+mod switch;
 
 pub use binding::{activated_spec, held_suspension, propagation_differs, suspension_of};
+pub(crate) use content::short_hash;
 pub use content::{ContentHashes, user_content};
 pub use mark::{Claim, ClaimKind};
 pub use record::{Change, Record};
@@ -26,6 +28,7 @@ use lockgate_api::{Binding, PropagationPolicy};
 use serde_json::Value;
 
 use self::record::{MovedBy, Past};
+use self::switch::{Ruling, Stamp};
 use crate::gates::Gates;
 use crate::selector::PolicyIndex;
 
@@ -53,6 +56,8 @@ pub struct Decision {
     pub waits: Option<HoldReason>,
     /// What happens to its propagation.
     pub act: Act,
+    /// What its record must say of the gate.
+    stamp: Stamp,
 }
 
 /// What happens to a template's propagation.
@@ -101,13 +106,22 @@ pub enum HoldReason {
     Lazy,
     /// The gate `StaticPolicy` is on.
     StaticPolicy,
+    /// The gate was switched meanwhile: what was held stays held.
+    GateChanged,
 }
 
 /// Decides who owns a template and whether the owner's intent is activated.
 pub fn claim(input: &ClaimInput<'_>) -> Decision {
     let past = Past::of(input.template, input.binding);
-    let (holder, preempted) = holder::holder(input, &past);
-    let waits = holder.as_ref().and_then(|policy| waits(policy, input.gates));
+    let Ruling {
+        holder,
+        preempted,
+        held,
+        stamp,
+    } = switch::rule(input, &past);
+    let waits = holder
+        .as_ref()
+        .and_then(|policy| waits(policy, input.gates).or(held.then_some(HoldReason::GateChanged)));
     let act = match &holder {
         Some(policy) => activation(input, policy, &past, waits),
         None if input.binding.is_some() => Act::Freeze {
@@ -120,6 +134,7 @@ pub fn claim(input: &ClaimInput<'_>) -> Decision {
         preempted,
         waits,
         act,
+        stamp,
     }
 }
 
