@@ -10,6 +10,7 @@ mod print;
 mod rollout;
 mod scenario;
 mod status;
+mod suspend;
 mod unjoin;
 mod up;
 
@@ -48,6 +49,10 @@ enum Command {
     /// Look at rollout strategies
     #[command(subcommand)]
     Rollout(rollout::RolloutCommand),
+    /// Hold one resource back from members, and say why
+    Suspend(suspend::SuspendArguments),
+    /// Let a resource go that is held back
+    Resume(suspend::ResumeArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
     Crds,
     /// Run scenario files, and say which hold
@@ -89,6 +94,8 @@ fn main() -> std::process::ExitCode {
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Rollout(command) => rollout::run(&command),
+        Command::Suspend(arguments) => suspend::suspend(&arguments),
+        Command::Resume(arguments) => suspend::resume(&arguments),
         Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(bench) => {

@@ -5,8 +5,8 @@
 
 mod claim;
 mod fleet;
-mod gather;
-mod judge;
+pub(crate) mod gather;
+pub(crate) mod judge;
 mod kinds;
 mod objects;
 mod report;

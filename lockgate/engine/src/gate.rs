@@ -13,6 +13,15 @@ pub mod rules;
 pub mod simulate;
 pub mod standing;
 
+mod rollouts;
+mod suspension;
+
+pub use rollouts::{RolloutIndex, is_about};
+pub use suspension::{
+    CLUSTERS_KNOWN, HeldBy, Holds, Referrer, ReleaseInput, clusters_known, extent, is_everywhere, named,
+    rollout_status, suspended_by,
+};
+
 use std::collections::BTreeSet;
 
 use lockgate_api::BindingSpec;
@@ -26,7 +35,7 @@ pub enum Release {
     /// Its Work takes the new manifest, and is sent.
     Send,
     /// Its Work takes the new manifest for people to read; the member is not written.
-    Suspended,
+    Suspended(Vec<HeldBy>),
 }
 
 /// What happens to the clusters that are no longer wanted.
@@ -41,15 +50,16 @@ pub enum Removal {
 }
 
 /// Whether a cluster's Work is sent.
-pub fn release(spec: &BindingSpec, cluster: &str) -> Release {
-    if is_suspended(spec.suspension.as_ref(), cluster) {
-        Release::Suspended
-    } else {
+pub fn release(holds: &Holds<'_>, cluster: &str) -> Release {
+    let held = holds.on(cluster);
+    if held.is_empty() {
         Release::Send
+    } else {
+        Release::Suspended(held)
     }
 }
 
-/// Whether a suspension covers a cluster.
+/// Whether a binding's suspension covers a cluster.
 pub fn is_suspended(suspension: Option<&Suspension>, cluster: &str) -> bool {
     suspension.is_some_and(|suspension| {
         suspension.dispatching == Some(true)

@@ -96,6 +96,18 @@ impl Driver {
             .await
     }
 
+    /// Holds everything back, or lets it go.
+    pub(crate) async fn suspend(&self, suspended: bool) -> Result<(), BenchError> {
+        let suspension = if suspended {
+            json!({"dispatching": true})
+        } else {
+            Value::Null
+        };
+        let change = json!({"spec": {"suspension": suspension}});
+        self.send(Method::PATCH, &format!("{POLICIES}/{POLICY}"), &change)
+            .await
+    }
+
     pub(crate) async fn create(&self, number: usize) -> Result<(), BenchError> {
         self.send(Method::POST, DEPLOYMENTS, &deployment(number)).await
     }
