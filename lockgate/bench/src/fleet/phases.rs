@@ -1,4 +1,4 @@
-//! The phases: create, single objects, touch, retarget, restore, restart.
+//! The phases: create, single objects, touch, retarget, restore, restart; those of [`waits`] if they are asked for.
 
 use std::time::{Duration, Instant};
 
@@ -6,6 +6,7 @@ use crate::error::BenchError;
 use crate::fleet::FleetArguments;
 use crate::fleet::expect::{Expected, verify};
 use crate::fleet::report::{Phase, Writes};
+use crate::fleet::waits;
 use crate::fleet::world::{MemberCluster, SINGLES, World, until};
 use crate::latencies::Latencies;
 use crate::process::Process;
@@ -82,6 +83,11 @@ pub(crate) async fn all(
         phases.push(meter.end(world, &expected, n, None).await?);
     }
 
+    if arguments.waits {
+        waits::lazy_edit(world, &expected, patience, phases).await?;
+        waits::preempt(world, &expected, patience, phases).await?;
+    }
+
     world.stop_control().await;
     let meter = Meter::start(world, "restart", 0, patience)?;
     world.start_control().await?;
@@ -146,7 +152,7 @@ fn latencies(world: &World, sent: &[Instant]) -> Latencies {
 }
 
 /// Measures one phase.
-struct Meter {
+pub(super) struct Meter {
     name: &'static str,
     objects: usize,
     begun: Instant,
@@ -156,7 +162,7 @@ struct Meter {
 }
 
 impl Meter {
-    fn start(
+    pub(super) fn start(
         world: &World,
         name: &'static str,
         objects: usize,
@@ -201,7 +207,7 @@ impl Meter {
     }
 
     /// Waits until all is quiet, reads everything back, and gives the figures.
-    async fn end(
+    pub(super) async fn end(
         self,
         world: &World,
         expected: &Expected<'_>,
