@@ -1,16 +1,19 @@
 //! The `lockgate` binary: parses, calls, prints.
 
+mod activate;
 mod connect;
 mod controller;
 mod crds;
 mod exit;
 mod gates;
 mod join;
+mod pending;
 mod print;
 mod scenario;
 mod status;
 mod unjoin;
 mod up;
+mod waiting;
 
 use clap::{Parser, Subcommand};
 
@@ -44,6 +47,11 @@ enum Command {
     Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
+    /// Show what waits for a change of its own, and what it would do
+    Pending(pending::PendingArguments),
+    /// Activate what waits, now
+    #[command(visible_alias = "reconcile")]
+    Activate(activate::ActivateArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
     Crds,
     /// Run scenario files, and say which hold
@@ -84,6 +92,8 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Pending(arguments) => pending::run(&arguments),
+        Command::Activate(arguments) => activate::run(&arguments),
         Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(bench) => {

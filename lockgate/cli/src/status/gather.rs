@@ -137,7 +137,7 @@ async fn object(hub: &Connection, kind: &Kind, namespace: &str, name: &str) -> R
     }
 }
 
-fn missing(kind: &Kind, namespace: &str, name: &str) -> Failure {
+pub(crate) fn missing(kind: &Kind, namespace: &str, name: &str) -> Failure {
     let place = if kind.namespaced {
         format!(" in the namespace {namespace}; name another with -n")
     } else {
@@ -147,7 +147,7 @@ fn missing(kind: &Kind, namespace: &str, name: &str) -> Failure {
 }
 
 /// Policies, bindings, clusters and the lease.
-async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
+pub(crate) async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
     let mut objects = Objects::default();
     let (mut policies, mut bindings, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
     for plural in ["propagationpolicies", "clusterpropagationpolicies"] {
