@@ -82,7 +82,9 @@ async fn apply(client: &kube::Client, object: &Value) -> Result<(), String> {
     .await
     .map_err(|_| format!("{api_version} {kind} is not served"))?;
     let metadata = &object["metadata"];
-    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    // As kubectl does with what names no namespace.
+    let unsaid = if resource.namespaced { "default" } else { "" };
+    let namespace = metadata["namespace"].as_str().unwrap_or(unsaid);
     let path = resource.object(namespace, metadata["name"].as_str().unwrap());
     let request = http::Request::patch(format!("{path}?fieldManager=kubectl&fieldValidation=Strict"))
         .header("content-type", "application/apply-patch+yaml")

@@ -38,13 +38,14 @@ impl Decision {
                 }
                 record
             }
-            (Act::Hold { refresh, .. }, _) if *refresh || claimed => match own {
+            (Act::Hold { refresh, .. }, _) if *refresh || claimed || self.restamps(own.as_ref()) => match own
+            {
                 Some(own) => own.following(template),
                 None => Record::of(template).by(&unknown_past(template), 0),
             },
             _ => return false,
         };
-        let record = record.on_template(template, marked).encode();
+        let record = self.stamp.put(record.on_template(template, marked)).encode();
         let differs = object::annotation(template, keys::ACTIVATED) != Some(&record);
         set(marked, "annotations", keys::ACTIVATED, Some(&record));
         differs
@@ -57,46 +58,59 @@ impl Decision {
             (Act::Activate(_), Some(policy)) => {
                 binding.spec = activated_spec(policy, template, Some(&binding.spec));
                 let record = Record::of(template).by(policy.permanent_id(), policy.metadata.generation);
-                put(binding, Some(&Claim::by(policy)), Some(&record));
+                put(binding, Some(&Claim::by(policy)), Some(&self.stamp.put(record)));
             }
-            (Act::Keep { refresh }, Some(policy)) => keep(policy, template, *refresh, binding),
+            (Act::Keep { refresh }, Some(policy)) => self.keep(policy, template, *refresh, binding),
             (Act::Hold { refresh, .. }, Some(policy)) => {
                 suspend(policy, binding);
                 let claim = Claim::on_binding(&binding.metadata);
                 let record = match Record::find(template, Some(binding)) {
-                    Some(old) if *refresh || old.generation_moved(template) => Some(old.following(template)),
+                    Some(old) if *refresh || old.generation_moved(template) || self.restamps(Some(&old)) => {
+                        Some(old.following(template))
+                    }
                     Some(_) => None,
                     None => {
                         let activated = claim.as_ref().map_or("", |claim| &claim.id);
                         Some(Record::of(template).by(activated, 0))
                     }
                 };
+                let record = record.map(|record| self.stamp.put(record));
                 put(binding, claim.as_ref(), record.as_ref());
             }
             (Act::Freeze { changed }, _) => {
                 let old = Record::find(template, Some(binding)).filter(|_| !changed);
-                put(binding, None, old.map(|old| old.following(template)).as_ref());
+                let record = old.map(|old| self.stamp.put(old.following(template)));
+                put(binding, None, record.as_ref());
             }
             _ => {}
         }
     }
-}
 
-/// The holder says what was activated: the binding says so too.
-fn keep(policy: &PropagationPolicy, template: &Value, refresh: bool, binding: &mut Binding) {
-    suspend(policy, binding);
-    let claim = Claim::by(policy);
-    let old = Record::find(template, Some(binding));
-    let settled = !refresh
-        && Claim::on_binding(&binding.metadata).as_ref() == Some(&claim)
-        && old.as_ref().is_some_and(|old| !old.generation_moved(template));
-    let record = match old {
-        _ if settled => None,
-        Some(old) => Some(old.following(template)),
-        None => Some(Record::of(template)),
-    };
-    let record = record.map(|record| record.by(policy.permanent_id(), policy.metadata.generation));
-    put(binding, Some(&claim), record.as_ref());
+    /// The holder says what was activated: the binding says so too.
+    fn keep(&self, policy: &PropagationPolicy, template: &Value, refresh: bool, binding: &mut Binding) {
+        suspend(policy, binding);
+        let claim = Claim::by(policy);
+        let old = Record::find(template, Some(binding));
+        let settled = !refresh
+            && Claim::on_binding(&binding.metadata).as_ref() == Some(&claim)
+            && !self.restamps(old.as_ref())
+            && old.as_ref().is_some_and(|old| !old.generation_moved(template));
+        let record = match old {
+            _ if settled => None,
+            Some(old) => Some(old.following(template)),
+            None => Some(Record::of(template)),
+        };
+        let record = record.map(|record| {
+            let record = record.by(policy.permanent_id(), policy.metadata.generation);
+            self.stamp.put(record)
+        });
+        put(binding, Some(&claim), record.as_ref());
+    }
+
+    /// Whether a record must say something else of the gate.
+    fn restamps(&self, record: Option<&Record>) -> bool {
+        record.is_some_and(|record| !self.stamp.is_on(record))
+    }
 }
 
 /// What a policy suspends is suspended at once, whatever else of it waits.
