@@ -31,6 +31,8 @@ pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
 pub const BINDING_MANAGED_BY: &str = "binding.karmada.io/managed-by";
 /// On bindings, and on claimed templates that have none yet: the record of the last activation, as JSON.
 pub const ACTIVATED: &str = "lockgate.karmada.io/activated";
+/// On bindings: the generation of the policy that was activated last, for people; the record says the same.
+pub const ACTIVATED_GENERATION: &str = "lockgate.karmada.io/activated-policy-generation";
 /// On templates: activation was asked for; the value names the request.
 pub const ACTIVATE: &str = "lockgate.karmada.io/activate";
 

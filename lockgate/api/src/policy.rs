@@ -194,9 +194,15 @@ pub struct PropagationStatus {
         deserialize_with = "crate::meta::null_is_default"
     )]
     pub pending_templates: Vec<String>,
-    /// Since when its selectors are what they are, RFC 3339 with microseconds.
+    /// Since when its selectors are what they are, RFC 3339, by the server's time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selectors_since: Option<String>,
+    /// The policy's resourceVersion when they became so: what was written in the same second is told apart by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selectors_version: Option<String>,
+    /// The hash of the selectors that the two speak of: for others they mean nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selectors_hash: Option<String>,
     /// Conditions.
     #[serde(
         skip_serializing_if = "Vec::is_empty",

@@ -13,17 +13,23 @@ mod mark;
 mod order;
 mod record;
 mod skip;
+mod standing;
 mod switch;
 
-pub use binding::{activated_spec, held_suspension, propagation_differs, suspension_of};
+pub use binding::{
+    activated_spec, held_suspension, only_waits, propagation_differs, suspension_of, would_wait,
+};
 pub(crate) use content::short_hash;
 pub use content::{ContentHashes, user_content};
 pub use mark::{Claim, ClaimKind};
+pub use order::{is_users, last_written, tell_selectors};
 pub use record::{Change, Record};
 pub use skip::{SkipReason, skip_kind, skip_template};
+pub use standing::{Counts, Standing, orphaned, preemption, standing};
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use lockgate_api::{Binding, PropagationPolicy};
 use serde_json::Value;
 
@@ -43,6 +49,8 @@ pub struct ClaimInput<'a> {
     pub binding: Option<&'a Binding>,
     /// The feature gates.
     pub gates: Gates,
+    /// When a user last wrote the template; absent if the template itself says so, or nobody knows.
+    pub written: Option<Timestamp>,
 }
 
 /// What the station answers.
@@ -58,6 +66,8 @@ pub struct Decision {
     pub act: Act,
     /// What its record must say of the gate.
     stamp: Stamp,
+    /// Whether defaults have moved the template since its binding was written.
+    defaulted: bool,
 }
 
 /// What happens to a template's propagation.
@@ -110,6 +120,17 @@ pub enum HoldReason {
     GateChanged,
 }
 
+impl HoldReason {
+    /// The reason as one word, for conditions.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lazy => "Lazy",
+            Self::StaticPolicy => "StaticPolicy",
+            Self::GateChanged => "GateChanged",
+        }
+    }
+}
+
 /// Decides who owns a template and whether the owner's intent is activated.
 pub fn claim(input: &ClaimInput<'_>) -> Decision {
     let past = Past::of(input.template, input.binding);
@@ -135,6 +156,7 @@ pub fn claim(input: &ClaimInput<'_>) -> Decision {
         waits,
         act,
         stamp,
+        defaulted: input.binding.is_some() && past.change == Change::ByDefaults,
     }
 }
 
@@ -162,13 +184,14 @@ fn activation(
     }
     match (input.binding, waits) {
         (Some(binding), _) => next_activation(binding, policy, past, waits),
-        (None, Some(why)) => first_activation(input.template, policy, past, why),
+        (None, Some(why)) => first_activation(input, policy, past, why),
         (None, None) => Act::Activate(Because::First),
     }
 }
 
 /// Nothing was sent yet, and the policy is one that waits.
-fn first_activation(template: &Value, policy: &PropagationPolicy, past: &Past, why: HoldReason) -> Act {
+fn first_activation(input: &ClaimInput<'_>, policy: &PropagationPolicy, past: &Past, why: HoldReason) -> Act {
+    let template = input.template;
     let (activate, refresh) = match &past.record {
         // Decided before, and cut off before the binding was there; or the binding is gone, and is made again as it was.
         Some(record) if record.is_by(policy) => (true, false),
@@ -188,7 +211,8 @@ fn first_activation(template: &Value, policy: &PropagationPolicy, past: &Past, w
         // Missing evidence moves nothing: a claim that says nothing of what was activated is recorded, and waits.
         None if Claim::on_template(template).is_some() && !past.copied => (false, true),
         None => (
-            why == HoldReason::StaticPolicy || order::written_after(template, policy) == Some(true),
+            why == HoldReason::StaticPolicy
+                || order::written_after(template, input.written, policy) == Some(true),
             true,
         ),
     };

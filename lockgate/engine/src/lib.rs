@@ -8,6 +8,7 @@
 //! ```
 //!
 //! One module for each station, and what they share: [`object`] reads untyped objects, [`selector`] matches selectors.
+//! [`pending`] tells those who look what waits, and what it would do.
 
 pub mod claim;
 pub mod cluster;
@@ -16,6 +17,7 @@ pub mod gate;
 pub mod gates;
 pub mod object;
 pub mod observe;
+pub mod pending;
 pub mod place;
 pub mod render;
 pub mod selector;

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::object::TemplateId;
 
-pub use binding::{Scheduled, WorkView, aggregate_works, scheduled};
+pub use binding::{Scheduled, WorkView, aggregate_works, is_failing, scheduled};
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
 pub use work::{applied, dispatching, is_applied};
 

@@ -70,6 +70,8 @@ pub struct Cached {
     pub generation: i64,
     /// Whether its deletion was asked for.
     pub terminating: bool,
+    /// When a user last wrote it, in seconds since 1970 by the server's time; `None` if the server does not say.
+    pub written: Option<i64>,
     /// The whole object as JSON, with `apiVersion` and `kind`, without `metadata.managedFields`.
     pub body: Bytes,
 }
@@ -274,6 +276,7 @@ impl Cache {
             resource_version: item.resource_version.clone().into_owned(),
             generation: item.generation,
             terminating: item.lifetime.terminating(),
+            written: item.written(),
             body: item.body(&self.api_version, &self.resource.kind),
         }
     }

@@ -90,17 +90,7 @@ async fn abandon(state: &State, cluster: &str) -> Result<(), PassError> {
 
 /// Drops the finalizers that another control plane put on a policy: claims do not need them.
 async fn release_policy(state: &State, namespace: &str, name: &str) -> Result<(), PassError> {
-    let (cache, resource) = if namespace.is_empty() {
-        (
-            &state.caches.cluster_propagation_policies,
-            Resource::cluster_propagation_policies(),
-        )
-    } else {
-        (
-            &state.caches.propagation_policies,
-            Resource::propagation_policies(),
-        )
-    };
+    let (cache, resource) = state.policies_of(namespace);
     let key = Key::new(namespace, name);
     let Some(mut policy) = cache
         .get(&key)

@@ -1,6 +1,6 @@
 //! Events: what people read in `kubectl describe`. They matter least of all that is written, so that one request at a time is
-//! sent, and successes are sent at a modest pace from a short queue, or not at all. Warnings are never dropped for lack of
-//! pace: those about one object with one reason become one, with a count.
+//! sent, and successes are sent at a modest pace from a short queue, or not at all. Notices and warnings are never dropped for
+//! lack of pace: those about one object with one reason become one, with a count.
 
 mod queue;
 mod sender;
@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::link::Link;
 use crate::metrics::Metrics;
 use crate::resource::Resource;
-use queue::{News, Queue};
+use queue::{News, Queue, Tone};
 
 /// What an event is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,18 @@ impl EventTarget {
             namespace: cached.key.namespace.to_string(),
             name: cached.key.name.to_string(),
             uid: cached.uid.clone(),
+        }
+    }
+
+    /// A Work.
+    pub(crate) fn of_work(work: &lockgate_api::Work) -> Self {
+        let resource = Resource::works();
+        Self {
+            api_version: resource.api_version(),
+            kind: resource.kind,
+            namespace: work.metadata.namespace.clone(),
+            name: work.metadata.name.clone(),
+            uid: work.metadata.uid.clone(),
         }
     }
 
@@ -71,8 +83,8 @@ pub struct EventOptions {
 impl Default for EventOptions {
     fn default() -> Self {
         Self {
-            queue: 256,
-            successes_per_second: 20,
+            queue: 64,
+            successes_per_second: 10,
         }
     }
 }
@@ -118,12 +130,17 @@ impl Events {
 
     /// Something went well. It may never be sent.
     pub fn success(&self, on: &EventTarget, reason: &str, message: &str) {
-        self.hand_in(false, on, reason, message);
+        self.hand_in(Tone::Success, on, reason, message);
     }
 
-    /// Something did not go well, or somebody must know. It is sent, merged with others of its object and reason.
+    /// Something went well, and somebody must know. It is sent, merged with others of its object and reason.
+    pub fn notice(&self, on: &EventTarget, reason: &str, message: &str) {
+        self.hand_in(Tone::Notice, on, reason, message);
+    }
+
+    /// Something did not go well. It is sent, merged with others of its object and reason.
     pub fn warn(&self, on: &EventTarget, reason: &str, message: &str) {
-        self.hand_in(true, on, reason, message);
+        self.hand_in(Tone::Warning, on, reason, message);
     }
 
     /// Returns when everything that was handed in is sent or given up.
@@ -132,8 +149,8 @@ impl Events {
         let _ = self.shared.idle.subscribe().wait_for(|idle| *idle).await;
     }
 
-    fn hand_in(&self, warning: bool, on: &EventTarget, reason: &str, message: &str) {
-        let news = News::new(warning, on.clone(), reason, message);
+    fn hand_in(&self, tone: Tone, on: &EventTarget, reason: &str, message: &str) {
+        let news = News::new(tone, on.clone(), reason, message);
         {
             let mut queue = self.shared.queue.lock();
             if !queue.push(news) {

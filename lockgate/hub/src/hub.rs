@@ -21,6 +21,8 @@ use crate::link::{Link, LinkError};
 use crate::members::{Lane, Members, telling};
 use crate::metrics::{ClusterFigures, Metrics};
 use crate::namespaces;
+use crate::policies::{self, Tally};
+use crate::precedence::Precedence;
 use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
@@ -140,26 +142,31 @@ impl Hub {
             wiring.follow(&mut followed, &link, resource, intake::override_policy);
         }
         let definitions = wiring.follow(&mut followed, &link, Resource::crds(), intake::definition);
+        let precedence = Precedence::default();
         let events = Events::start(
-            &link,
+            &link.clone().after(&precedence),
             &options.clock,
             options.metrics.clone(),
             &EventOptions::default(),
         );
+        let metrics = options.metrics;
+        let clock = || options.clock.clone();
         let state = Arc::new(State {
             link: link
                 .clone()
                 .with_writes_at_once(WRITES_AT_ONCE)
-                .while_leading(guard.clone()),
+                .while_leading(guard.clone())
+                .first(&precedence),
             status_link: link
                 .clone()
                 .with_writes_at_once(STATUSES_AT_ONCE)
-                .while_leading(guard.clone()),
+                .while_leading(guard.clone())
+                .after(&precedence),
             clock: options.clock.clone(),
             gates: options.gates,
             guard: guard.clone(),
             events: events.clone(),
-            metrics: options.metrics,
+            metrics: metrics.clone(),
             caches,
             policies: PolicyIndex::default().into(),
             overrides: Default::default(),
@@ -167,15 +174,16 @@ impl Hub {
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
             verdicts: Default::default(),
-            templates: Queue::new(options.clock.clone()),
-            reports: Queue::new(options.clock.clone()),
-            tellings: Queue::new(options.clock.clone()),
+            templates: Queue::new(clock(), metrics.queue("template")),
+            reports: Queue::new(clock(), metrics.queue("report")),
+            tellings: Queue::new(clock(), metrics.queue("work-status")),
             untold: Default::default(),
-            namespaces: Queue::new(options.clock.clone()),
-            chores: Queue::new(options.clock.clone()),
+            tally: Tally::new(clock(), metrics.queue("policy")),
+            namespaces: Queue::new(clock(), metrics.queue("namespace")),
+            chores: Queue::new(clock(), metrics.queue("chore")),
             cluster_reconciler: OnceLock::new(),
             kinds: Kinds::new(definitions),
-            members: Members::new(options.clock.clone()),
+            members: Members::new(clock(), metrics.queue("work")),
         });
         wiring.connect(&state);
         let clusters = start_clusters(&state, options.connector, guard, events);
@@ -261,6 +269,13 @@ impl Hub {
                 }
             });
         }
+        let told = state.clone();
+        self.tasks.spawn(async move {
+            while let Some((key, aspects)) = told.tally.queue.next().await {
+                let result = policies::pass(&told, &key).await;
+                finish(&told.tally.queue, &key, aspects, result);
+            }
+        });
         for _ in 0..2 {
             let state = state.clone();
             self.tasks.spawn(async move {
@@ -287,6 +302,7 @@ impl Hub {
             && state.templates.is_idle()
             && state.reports.is_idle()
             && state.tellings.is_idle()
+            && state.tally.queue.is_idle()
             && state.namespaces.is_idle()
             && state.chores.is_idle()
             && state.members.is_idle()
@@ -322,10 +338,11 @@ impl Hub {
     pub fn busy_with(&self) -> String {
         let state = &self.state;
         format!(
-            "templates {}, reports {}, tellings {}, namespaces {}, chores {}, works {}, clusters {}, kinds {}",
+            "templates {}, reports {}, tellings {}, policies {}, namespaces {}, chores {}, works {}, clusters {}, kinds {}",
             state.templates.depth(),
             state.reports.depth(),
             state.tellings.depth(),
+            state.tally.queue.depth(),
             state.namespaces.depth(),
             state.chores.depth(),
             state.members.depth(),
@@ -340,10 +357,6 @@ impl Hub {
 
     /// The figures, as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        self.state
-            .metrics
-            .queue_depth("template", self.state.templates.depth());
-        self.state.metrics.queue_depth("work", self.state.members.depth());
         self.state.metrics.encode()
     }
 
@@ -363,6 +376,7 @@ impl Hub {
         self.state.templates.close();
         self.state.reports.close();
         self.state.tellings.close();
+        self.state.tally.queue.close();
         self.state.namespaces.close();
         self.state.chores.close();
         self.state.members.close_all()

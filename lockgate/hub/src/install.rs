@@ -5,6 +5,7 @@ use std::time::Duration;
 use lockgate_api::definitions;
 use serde_json::Value;
 
+use crate::kinds::is_established;
 use crate::link::{Link, LinkError};
 use crate::resource::Resource;
 
@@ -120,17 +121,7 @@ async fn established(link: &Link, name: &str) {
             Ok(body) => serde_json::from_slice(&body).ok(),
             Err(_) => None,
         };
-        let conditions = found
-            .as_ref()
-            .and_then(|found| found["status"]["conditions"].as_array());
-        let is_true = |kind: &str| {
-            conditions.is_some_and(|conditions| {
-                conditions
-                    .iter()
-                    .any(|condition| condition["type"] == kind && condition["status"] == "True")
-            })
-        };
-        if is_true("Established") && is_served(link, found.as_ref()).await {
+        if found.as_ref().is_some_and(is_established) && is_served(link, found.as_ref()).await {
             return;
         }
         tokio::time::sleep(LOOK_EVERY).await;

@@ -4,13 +4,13 @@
 use std::sync::{Arc, Weak};
 
 use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, names};
-use lockgate_engine::TemplateId;
+use lockgate_engine::{TemplateId, claim};
 use serde::Deserialize;
 
 use crate::cache::{Cached, Change};
 use crate::chores::Chore;
 use crate::head::head;
-use crate::kinds::KindId;
+use crate::kinds::{self, KindId};
 use crate::state::{self, State, WALK};
 use crate::template::REPORT_AFTER;
 
@@ -68,12 +68,20 @@ pub(crate) fn policy(state: &State, change: &Change) {
     if change.own {
         return;
     }
+    if let Some(key) = change.key() {
+        state.tally.look(key);
+    }
     // A status or a label of a policy moves nothing.
     let unchanged = old
         .as_ref()
         .zip(new.as_ref())
         .is_some_and(|(old, new)| old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting());
-    if unchanged {
+    // Nor does an edit of a Lazy policy: its templates wait, and only their number is told.
+    let only_waits = old
+        .as_ref()
+        .zip(new.as_deref())
+        .is_some_and(|(old, new)| claim::only_waits(old, new));
+    if unchanged || only_waits {
         return;
     }
     state.kinds.look();
@@ -278,8 +286,12 @@ pub(crate) fn definition(state: &State, change: &Change) {
     if change.new.is_none() {
         state.chores.add(Chore::Definition(key.name.to_string()), 1);
     }
-    let established =
-        |cached: &Option<Arc<Cached>>| cached.as_ref().is_some_and(|cached| is_established(cached));
+    let established = |cached: &Option<Arc<Cached>>| {
+        let definition = cached
+            .as_ref()
+            .and_then(|cached| state::parse::<serde_json::Value>(cached));
+        definition.is_some_and(|definition| kinds::is_established(&definition))
+    };
     if key.name.ends_with(".work.karmada.io") && !established(&change.old) && established(&change.new) {
         // One of ours is served again: what could not be written while it was not, can be now.
         wake_bound(state, |_| true);
@@ -288,18 +300,6 @@ pub(crate) fn definition(state: &State, change: &Change) {
             wake_kind(state, &kind);
         }
     }
-}
-
-fn is_established(cached: &Cached) -> bool {
-    state::parse::<serde_json::Value>(cached).is_some_and(|definition| {
-        definition["status"]["conditions"]
-            .as_array()
-            .is_some_and(|conditions| {
-                conditions
-                    .iter()
-                    .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
-            })
-    })
 }
 
 /// Wakes every template of a kind.

@@ -140,6 +140,16 @@ impl Kinds {
     }
 }
 
+/// Whether what a definition defines is served, by its own word.
+pub(crate) fn is_established(definition: &Value) -> bool {
+    let conditions = definition["status"]["conditions"].as_array();
+    conditions.is_some_and(|conditions| {
+        conditions
+            .iter()
+            .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+    })
+}
+
 /// A custom resource, if its definition is established and serves this version.
 fn defined(definition: &Value, api_version: &str, kind: &str) -> Option<Resource> {
     let (group, version) = api_version.split_once('/')?;
@@ -148,11 +158,7 @@ fn defined(definition: &Value, api_version: &str, kind: &str) -> Option<Resource
         .as_array()?
         .iter()
         .any(|v| v["name"] == version && v["served"] == true);
-    let established = definition["status"]["conditions"]
-        .as_array()?
-        .iter()
-        .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
-    if !served || !established {
+    if !served || !is_established(definition) {
         return None;
     }
     let plural = spec["names"]["plural"].as_str()?;

@@ -19,6 +19,8 @@ pub mod link;
 mod members;
 pub mod metrics;
 mod namespaces;
+mod policies;
+mod precedence;
 mod queue;
 pub mod resource;
 mod state;

@@ -1,7 +1,7 @@
 //! The link to one API server: requests and answers as bytes, over a [`kube::Client`].
 //!
-//! Nothing is retried here, and nothing paced but by [`Link::with_writes_at_once`]: who asks knows better. Every answer is bounded in size and time, and every
-//! write names us as its manager. Make the client with `Config::default_retry` off, else kube retries underneath.
+//! Nothing is retried here, and nothing paced but by [`Link::with_writes_at_once`] and the order of links that share a
+//! precedence: who asks knows better. Every answer is bounded in size and time, and every write names us as its manager. Make the client with `Config::default_retry` off, else kube retries underneath.
 
 mod error;
 
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::election::Guard;
+use crate::precedence::{Precedence, UnderWay};
 pub use error::LinkError;
 
 /// The name under which the server records what we write.
@@ -42,6 +43,24 @@ pub struct Link {
     /// How many writes may be under way at once.
     writes: Option<Arc<Semaphore>>,
     guard: Guard,
+    order: Order,
+}
+
+/// A link's place among those that write to one server.
+#[derive(Clone, Default)]
+enum Order {
+    #[default]
+    Any,
+    /// Its writes go first.
+    First(Precedence),
+    /// Its writes wait for those.
+    After(Precedence),
+}
+
+/// A write's turn: it lasts until this is dropped.
+struct Turn<'a> {
+    _permit: Option<SemaphorePermit<'a>>,
+    _under_way: Option<UnderWay>,
 }
 
 /// What a deletion may insist on.
@@ -72,7 +91,20 @@ impl Link {
             within: ANSWER_WITHIN,
             writes: None,
             guard: Guard::always(),
+            order: Order::Any,
         }
+    }
+
+    /// The same link for writes that go first.
+    pub(crate) fn first(mut self, precedence: &Precedence) -> Self {
+        self.order = Order::First(precedence.clone());
+        self
+    }
+
+    /// The same link for writes that wait for those that go first.
+    pub(crate) fn after(mut self, precedence: &Precedence) -> Self {
+        self.order = Order::After(precedence.clone());
+        self
     }
 
     /// The same link for one who may lose the right to write: asked when a write's turn has come, so that nothing is sent
@@ -90,14 +122,26 @@ impl Link {
     }
 
     /// Waits for a write's turn; an error if nothing may be written any more when it comes.
-    async fn turn(&self) -> Result<Option<SemaphorePermit<'_>>, LinkError> {
-        let turn = match &self.writes {
+    async fn turn(&self) -> Result<Turn<'_>, LinkError> {
+        let under_way = match &self.order {
+            Order::Any => None,
+            // What waits for a permit is part of the burst.
+            Order::First(precedence) => Some(precedence.go_first()),
+            Order::After(precedence) => {
+                precedence.give_way().await;
+                None
+            }
+        };
+        let permit = match &self.writes {
             // The semaphore is never closed.
             Some(writes) => writes.acquire().await.ok(),
             None => None,
         };
         if self.guard.may_write() {
-            return Ok(turn);
+            return Ok(Turn {
+                _permit: permit,
+                _under_way: under_way,
+            });
         }
         Err(LinkError::Refused {
             code: 0,

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockgate_api::{Work, names};
+use lockgate_api::names;
 use lockgate_engine::TemplateId;
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
@@ -21,20 +21,23 @@ use tokio::time::Instant;
 use crate::cache::Key;
 use crate::clock::Clock;
 use crate::link::Link;
+use crate::metrics::QueueFigures;
 pub(crate) use lane::Lane;
 
 /// All members that have a lane.
 pub(crate) struct Members {
     clock: Clock,
+    figures: QueueFigures,
     lanes: RwLock<BTreeMap<String, Arc<Lane>>>,
     /// Since when a template's status waits for Works on their way.
     waiting: Mutex<HashMap<TemplateId, Instant>>,
 }
 
 impl Members {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock, figures: QueueFigures) -> Self {
         Self {
             clock,
+            figures,
             lanes: RwLock::default(),
             waiting: Mutex::default(),
         }
@@ -49,7 +52,7 @@ impl Members {
         let mut made = false;
         let lane = lanes.entry(cluster.to_owned()).or_insert_with(|| {
             made = true;
-            Arc::new(Lane::new(cluster, self.clock.clone()))
+            Arc::new(Lane::new(cluster, self.clock.clone(), self.figures.clone()))
         });
         (lane.clone(), made)
     }
@@ -90,18 +93,18 @@ impl Members {
     }
 
     /// Whether a template's status should wait a little for Works that are on their way.
-    pub(crate) fn wait_for<'a>(
+    pub(crate) fn wait_for(
         &self,
         id: &TemplateId,
-        mut works: impl Iterator<Item = &'a Work>,
+        works: &[Key],
         is_untold: impl Fn(&Key) -> bool,
         patience: Duration,
     ) -> bool {
-        let under_way = works.any(|work| {
-            is_untold(&Key::new(&work.metadata.namespace, &work.metadata.name))
-                || names::cluster_of(&work.metadata.namespace)
+        let under_way = works.iter().any(|work| {
+            is_untold(work)
+                || names::cluster_of(&work.namespace)
                     .and_then(|cluster| self.lane(cluster))
-                    .is_some_and(|lane| !lane.is_down() && lane.queue.is_pending(&work.metadata.name))
+                    .is_some_and(|lane| !lane.is_down() && lane.queue.is_pending(&work.name.to_string()))
         });
         let mut waiting = self.waiting.lock();
         if !under_way {

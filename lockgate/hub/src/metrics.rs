@@ -4,6 +4,7 @@
 //! so that the number of series is bounded by the size of the fleet and not by what is in it.
 
 mod labels;
+mod queues;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::{Metric, Registry};
 
 use labels::{Attempt, ByCluster, ByEvent, ByQueue, ByResult, ByStep, Creation, Deletion, Update};
+pub(crate) use queues::QueueFigures;
 pub use serve::{Serving, serve};
 
 /// A histogram for each result.
@@ -447,30 +449,16 @@ impl Metrics {
         self.incoming.get_or_create(&ByEvent { event }).inc();
     }
 
-    /// How much waits in a queue.
-    pub fn queue_depth(&self, name: &'static str, depth: usize) {
-        self.queue_depth
-            .get_or_create(&ByQueue { name })
-            .set(i64::try_from(depth).unwrap_or(i64::MAX));
-    }
-
-    /// Something was put into a queue; `again` after it failed.
-    pub fn queue_add(&self, name: &'static str, again: bool) {
-        self.queue_adds.get_or_create(&ByQueue { name }).inc();
-        if again {
-            self.queue_retries.get_or_create(&ByQueue { name }).inc();
-        }
-    }
-
-    /// Something left a queue and was worked on.
-    pub fn queue_done(&self, name: &'static str, waited: Duration, worked: Duration) {
+    /// The figures of the queues of a name.
+    pub(crate) fn queue(&self, name: &'static str) -> QueueFigures {
         let labels = ByQueue { name };
-        self.queue_waited
-            .get_or_create(&labels)
-            .observe(waited.as_secs_f64());
-        self.queue_worked
-            .get_or_create(&labels)
-            .observe(worked.as_secs_f64());
+        QueueFigures {
+            depth: self.queue_depth.get_or_create(&labels).clone(),
+            adds: self.queue_adds.get_or_create(&labels).clone(),
+            retries: self.queue_retries.get_or_create(&labels).clone(),
+            waited: self.queue_waited.get_or_create(&labels).clone(),
+            worked: self.queue_worked.get_or_create(&labels).clone(),
+        }
     }
 
     /// An event was not sent.

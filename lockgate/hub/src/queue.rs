@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::clock::{Clock, later};
+use crate::metrics::QueueFigures;
 
 /// What of a key needs attention, as bits; their meaning is the owner's.
 pub(crate) type Aspects = u8;
@@ -49,6 +50,7 @@ struct State<K> {
     next: u64,
     in_hand: usize,
     closed: bool,
+    figures: QueueFigures,
 }
 
 #[derive(Debug, Default)]
@@ -59,13 +61,21 @@ struct Entry {
     bulk: bool,
     in_hand: bool,
     failures: u32,
-    /// The number under which it waits to be added soon, so that it waits once.
-    soon: Option<u64>,
+    /// The number under which it waits to be added soon, so that it waits once, and until when.
+    soon: Option<(u64, Instant)>,
+    /// Since when it is ready, or in hand.
+    since: Option<Instant>,
+}
+
+impl Entry {
+    fn is_ready(&self) -> bool {
+        self.queued && !self.in_hand
+    }
 }
 
 impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     /// An empty queue.
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock, figures: QueueFigures) -> Self {
         Self {
             state: Mutex::new(State {
                 entries: HashMap::new(),
@@ -78,6 +88,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
                 next: 0,
                 in_hand: 0,
                 closed: false,
+                figures,
             }),
             changed: Notify::new(),
             clock,
@@ -96,7 +107,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.changed.notify_one();
     }
 
-    /// Adds a key after a moment, so that what comes until then is handled with it. A moment that already runs is kept.
+    /// Adds a key after a moment, so that what comes until then is handled with it. Of two moments the earlier counts.
     pub(crate) fn add_soon(&self, key: K, aspects: Aspects, wait: Duration) {
         let mut state = self.state.lock();
         let entry = state.entries.entry(key.clone()).or_default();
@@ -104,18 +115,26 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             entry.aspects |= aspects;
             return;
         }
-        if let Some(number) = entry.soon {
+        let due = Instant::now() + wait;
+        let mut aspects = aspects;
+        if let Some((number, earlier)) = entry.soon {
             if let Some((_, waiting)) = state.delayed.get_mut(&number) {
                 *waiting |= aspects;
+                aspects = *waiting;
             }
-            return;
+            if earlier <= due {
+                return;
+            }
+            // Its number stays behind, and wakes nobody.
+            state.delayed.remove(&number);
+            state.coming -= 1;
         }
         let number = state.delay(key.clone(), aspects);
         if let Some(entry) = state.entries.get_mut(&key) {
-            entry.soon = Some(number);
+            entry.soon = Some((number, due));
         }
         state.coming += 1;
-        state.soon.push(Reverse((Instant::now() + wait, number)));
+        state.soon.push(Reverse((due, number)));
         drop(state);
         self.changed.notify_one();
     }
@@ -188,9 +207,16 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             return;
         };
         entry.in_hand = false;
+        let worked = entry
+            .since
+            .take()
+            .map(|since| since.elapsed())
+            .unwrap_or_default();
         let again = outcome(entry.failures);
         entry.failures = again.map_or(0, |(_, failures, _)| failures.saturating_add(1));
-        if entry.queued {
+        let came_meanwhile = entry.queued;
+        state.figures.done(worked, again.is_some());
+        if came_meanwhile && let Some(entry) = state.entries.get_mut(key) {
             // It was added while it was in hand.
             entry.queued = false;
             let aspects = std::mem::take(&mut entry.aspects) | again.map_or(0, |(aspects, ..)| aspects);
@@ -271,6 +297,10 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         if entry.queued && !overtakes {
             return;
         }
+        if !entry.queued && !entry.in_hand {
+            entry.since = Some(Instant::now());
+            self.figures.added();
+        }
         entry.queued = true;
         entry.bulk = bulk;
         if !entry.in_hand {
@@ -293,8 +323,10 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
                 break;
             }
             self.soon.pop();
-            self.coming -= 1;
-            self.wake_one(number);
+            if self.delayed.contains_key(&number) {
+                self.coming -= 1;
+                self.wake_one(number);
+            }
         }
         while let Some(Reverse((due, number))) = self.timers.peek().copied() {
             if due > time {
@@ -308,7 +340,7 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     fn wake_one(&mut self, number: u64) {
         if let Some((key, aspects)) = self.delayed.remove(&number) {
             if let Some(entry) = self.entries.get_mut(&key)
-                && entry.soon == Some(number)
+                && entry.soon.is_some_and(|(waiting, _)| waiting == number)
             {
                 entry.soon = None;
             }
@@ -319,13 +351,12 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     fn take(&mut self) -> Option<(K, Aspects)> {
         loop {
             let key = self.urgent.pop_front().or_else(|| self.bulk.pop_front())?;
-            let Some(entry) = self
-                .entries
-                .get_mut(&key)
-                .filter(|entry| entry.queued && !entry.in_hand)
-            else {
+            let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.is_ready()) else {
                 continue;
             };
+            let now = Instant::now();
+            let since = entry.since.replace(now).unwrap_or(now);
+            self.figures.taken(now.saturating_duration_since(since));
             entry.queued = false;
             entry.bulk = false;
             entry.in_hand = true;
@@ -335,12 +366,20 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     }
 }
 
+impl<K> Drop for State<K> {
+    fn drop(&mut self) {
+        let ready = self.entries.values().filter(|entry| entry.is_ready()).count();
+        self.figures.forgotten(ready);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn queue() -> Queue<&'static str> {
-        Queue::new(Clock::manual(Timestamp::UNIX_EPOCH))
+        let figures = crate::Metrics::new().queue("test");
+        Queue::new(Clock::manual(Timestamp::UNIX_EPOCH), figures)
     }
 
     #[tokio::test(start_paused = true)]
@@ -380,6 +419,19 @@ mod tests {
         let nothing = tokio::time::timeout(Duration::from_secs(1), queue.next()).await;
         assert!(nothing.is_err(), "the place that it left is nobody's");
         assert!(queue.is_idle());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_two_moments_the_earlier_counts() {
+        let queue = queue();
+        let begun = Instant::now();
+        queue.add_soon("a", 1, Duration::from_millis(500));
+        queue.add_soon("a", 2, Duration::from_millis(50));
+        queue.add_soon("a", 4, Duration::from_millis(800));
+        assert_eq!(queue.next().await, Some(("a", 7)));
+        assert!(begun.elapsed() < Duration::from_millis(100));
+        queue.done(&"a");
+        assert!(queue.is_idle(), "the later moments are forgotten");
     }
 
     #[tokio::test(start_paused = true)]

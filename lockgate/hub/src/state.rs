@@ -22,6 +22,7 @@ use crate::link::Link;
 use crate::members::Members;
 use crate::members::telling::Told;
 use crate::metrics::Metrics;
+use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
 use crate::resource::Resource;
 use crate::template::Verdict;
@@ -35,7 +36,7 @@ pub(crate) const RENDER: Aspects = 4;
 pub(crate) struct State {
     /// For what members are to get.
     pub(crate) link: Link,
-    /// For what became of it: the same server, with fewer requests at once.
+    /// For what became of it: the same server, after what members are to get, and with fewer requests at once.
     pub(crate) status_link: Link,
     pub(crate) clock: Clock,
     pub(crate) gates: Gates,
@@ -57,6 +58,8 @@ pub(crate) struct State {
     /// Works whose status needs attention, and what it is to say.
     pub(crate) tellings: Queue<Key>,
     pub(crate) untold: Mutex<HashMap<Key, Told>>,
+    /// How templates are with their policies, and the policies whose status needs attention.
+    pub(crate) tally: Tally,
     pub(crate) namespaces: Queue<String>,
     pub(crate) chores: Queue<Chore>,
     pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,
@@ -114,6 +117,21 @@ impl State {
         clusters.get(at).cloned()
     }
 
+    /// Where the policies of a scope are kept.
+    pub(crate) fn policies_of(&self, namespace: &str) -> (&Arc<Cache>, Resource) {
+        if namespace.is_empty() {
+            (
+                &self.caches.cluster_propagation_policies,
+                Resource::cluster_propagation_policies(),
+            )
+        } else {
+            (
+                &self.caches.propagation_policies,
+                Resource::propagation_policies(),
+            )
+        }
+    }
+
     /// Where the bindings of a template of this scope are kept.
     pub(crate) fn bindings(&self, namespace: &str) -> (&Arc<Cache>, Resource) {
         if namespace.is_empty() {
@@ -156,6 +174,11 @@ pub(crate) fn binding(cache: &Cache, key: &Key) -> Option<Binding> {
 /// A Work from the cache.
 pub(crate) fn work(cache: &Cache, key: &Key) -> Option<Work> {
     parse(&*cache.get(key)?)
+}
+
+/// When a user last wrote an object, if the server says so.
+pub(crate) fn written(cached: &Cached) -> Option<jiff::Timestamp> {
+    jiff::Timestamp::from_second(cached.written?).ok()
 }
 
 /// A policy from the cache.

@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use jiff::Timestamp;
 use lockgate_api::meta::OwnerReference;
-use lockgate_api::{Binding, PropagationPolicy, keys, names};
+use lockgate_api::{Binding, Condition, PropagationPolicy, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision};
 use lockgate_engine::object;
@@ -25,12 +26,16 @@ use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::Head;
 use crate::link::LinkError;
+use crate::policies;
 use crate::resource::Resource;
 use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use report::report;
 pub(crate) use works::{derived_id, put_rendered, removal, targets};
-pub(crate) use writes::{delete_work, encode, refresh_work, release_work, write_work, write_work_status};
+pub(crate) use writes::{
+    delete_work, encode, encode_status, refresh_work, release_work, replace_status, write_work,
+    write_work_status,
+};
 
 /// How long a status waits for more to tell.
 pub(crate) const REPORT_AFTER: std::time::Duration = std::time::Duration::from_millis(50);
@@ -61,8 +66,8 @@ pub(crate) struct Verdict {
     pub(crate) scheduled: Option<(bool, &'static str, String)>,
     /// Clusters whose manifest could not be rendered, with the reason.
     pub(crate) unrendered: BTreeMap<String, String>,
-    /// Removals wait until these clusters have their copies.
-    pub(crate) removals_wait_for: Vec<String>,
+    /// Why nothing of it is activated any more: nobody owns it.
+    pub(crate) orphaned: Option<Condition>,
 }
 
 /// A template on its way through the stations.
@@ -71,6 +76,8 @@ struct Walk<'a> {
     id: &'a TemplateId,
     resource: Resource,
     template: Value,
+    /// When a user last wrote the template.
+    written: Option<Timestamp>,
     binding: Option<Binding>,
     /// Whether Works are rendered again although no input changed: somebody edited one by hand.
     render: bool,
@@ -84,15 +91,18 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
     };
     let key = Key::new(&id.namespace, &id.name);
     let Some(cached) = kind.cache.get(&key) else {
+        policies::forget(state, id);
         return gone::gone(state, id, &kind.resource).await;
     };
     let Some(template) = state::parse::<Value>(&cached) else {
         return Ok(());
     };
     if object::deleting(&template) {
+        policies::forget(state, id);
         return gone::gone(state, id, &kind.resource).await;
     }
     if claim::skip_template(&template).is_some() {
+        policies::forget(state, id);
         return Ok(());
     }
     let (cache, _) = state.bindings(&id.namespace);
@@ -116,6 +126,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         id,
         resource: kind.resource.clone(),
         template,
+        written: state::written(&cached),
         binding,
         render,
     };
@@ -147,15 +158,24 @@ impl Walk<'_> {
             policies: &self.state.policies.read(),
             binding: self.binding.as_ref(),
             gates: self.state.gates,
+            written: self.written,
         });
+        let result = self.carry_out(&decision).await;
+        if !matches!(result, Err(PassError::Again)) {
+            policies::note(self.state, self.id, &self.template, &decision, result.is_ok());
+        }
+        result
+    }
+
+    async fn carry_out(&mut self, decision: &Decision) -> Result<(), PassError> {
         let activates = matches!(decision.act, Act::Activate(_));
         if let (Some(policy), true) = (&decision.holder, activates && self.binding.is_none()) {
             // Nothing is claimed for the first time before it can be sent.
             self.check_dependent_overrides(policy)?;
         }
-        self.claim(&decision).await?;
+        self.claim(decision).await?;
         let Some(policy) = decision.holder.clone() else {
-            return self.release(&decision).await;
+            return self.release(decision).await;
         };
         if activates {
             self.check_dependent_overrides(&policy)?;
@@ -163,7 +183,7 @@ impl Walk<'_> {
         if self.binding.is_none() && !activates {
             return Ok(());
         }
-        self.bind(&decision, &policy).await?;
+        self.bind(decision, &policy).await?;
         if self.binding.as_ref().is_none_or(is_frozen) {
             return Ok(());
         }
@@ -175,6 +195,9 @@ impl Walk<'_> {
         let Some(template) = decision.mark(&self.template, self.binding.as_ref()) else {
             return Ok(());
         };
+        if let Some(recorded) = decision.record_first(&self.template, self.binding.as_ref()) {
+            self.write_binding(recorded).await?;
+        }
         let claimed = self.replace_template(&template).await;
         if let (Some(from), Some(policy)) = (&decision.preempted, &decision.holder) {
             self.tell_preempted(policy, from, &claimed);
@@ -201,7 +224,12 @@ impl Walk<'_> {
         };
         self.state.metrics.preempt_policy(ok);
         let target = EventTarget::of_value(&self.template);
-        self.state.events.warn(&target, reason, &message);
+        let events = &self.state.events;
+        if ok {
+            events.notice(&target, reason, &message);
+        } else {
+            events.warn(&target, reason, &message);
+        }
     }
 
     /// Nobody owns the template: its binding loses the claim, and everything stays where it is.
@@ -212,9 +240,22 @@ impl Walk<'_> {
             if frozen != *binding {
                 self.write_binding(frozen).await?;
             }
+            self.orphan(decision);
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         }
         Ok(())
+    }
+
+    /// Keeps in mind what is to be said of a template that nobody owns, or that somebody owns again.
+    fn orphan(&self, decision: &Decision) {
+        let candidate = self.state.policies.read().best(&self.template).cloned();
+        let orphaned = claim::orphaned(&decision.act, candidate.as_deref(), self.state.clock.now());
+        self.state
+            .verdicts
+            .lock()
+            .entry(self.id.clone())
+            .or_default()
+            .orphaned = orphaned;
     }
 
     fn check_dependent_overrides(&self, policy: &PropagationPolicy) -> Result<(), PassError> {
@@ -249,7 +290,10 @@ impl Walk<'_> {
             .get(self.id)
             .cloned()
             .unwrap_or_default();
-        if !is_frozen(&binding) {
+        if is_frozen(&binding) {
+            self.orphan(decision);
+            self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
+        } else {
             let mut verdict = self.place(&mut binding, &told);
             verdict.unrendered = told.unrendered;
             self.state.verdicts.lock().insert(self.id.clone(), verdict);

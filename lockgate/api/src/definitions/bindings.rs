@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::crd::{Crd, column, condition_path};
+use super::crd::{Crd, annotation_path, column, condition_path};
 use super::failover::failover;
 use super::placement::placement;
 use super::schema::{
@@ -10,6 +10,7 @@ use super::schema::{
 };
 use super::shared::{conditions, conflict_resolution, node_requirements, quantities, tolerations};
 use super::suspension::suspension;
+use crate::keys;
 
 /// Group of bindings and Works.
 pub(super) const GROUP: &str = "work.karmada.io";
@@ -38,6 +39,11 @@ pub(super) fn crds() -> [Value; 2] {
             columns: vec![
                 column("SCHEDULED", "string", &condition_path("Scheduled")),
                 column("FULLYAPPLIED", "string", &condition_path("FullyApplied")),
+                column(
+                    "POLICY-GENERATION",
+                    "string",
+                    &annotation_path(keys::ACTIVATED_GENERATION),
+                ),
                 column("AGE", "date", ".metadata.creationTimestamp"),
             ],
         }

@@ -34,6 +34,11 @@ pub(super) fn condition_path(kind: &str) -> String {
     format!(r#".status.conditions[?(@.type=="{kind}")].status"#)
 }
 
+/// An annotation's value.
+pub(super) fn annotation_path(key: &str) -> String {
+    format!(".metadata.annotations.{}", key.replace('.', r"\."))
+}
+
 impl Crd {
     /// The schema of the whole object.
     fn schema(&self) -> Schema {

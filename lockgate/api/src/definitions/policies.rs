@@ -77,6 +77,10 @@ pub(super) fn crds() -> [Value; 2] {
             columns: vec![
                 column("CONFLICT-RESOLUTION", "string", ".spec.conflictResolution"),
                 column("PRIORITY", "string", ".spec.priority"),
+                column("CLAIMED", "integer", ".status.claimed"),
+                column("UP-TO-DATE", "integer", ".status.upToDate"),
+                column("PENDING", "integer", ".status.pending"),
+                column("FAILING", "integer", ".status.failing"),
                 column("AGE", "date", ".metadata.creationTimestamp"),
             ],
         }
@@ -213,6 +217,14 @@ fn status() -> Schema {
             (
                 "selectorsSince",
                 time("Since when its selectors are what they are."),
+            ),
+            (
+                "selectorsVersion",
+                string("The policy's resourceVersion when its selectors became what they are."),
+            ),
+            (
+                "selectorsHash",
+                string("The hash of the selectors that are meant."),
             ),
             ("conditions", conditions("What else is to be said.")),
         ],

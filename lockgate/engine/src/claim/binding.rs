@@ -38,10 +38,26 @@ pub fn propagation_differs(policy: &PropagationPolicy, binding: &Binding) -> boo
 }
 
 /// Whether anything of the policy is left to wait for: what it suspends never waits.
-pub(super) fn would_wait(policy: &PropagationPolicy, binding: &Binding) -> bool {
+pub fn would_wait(policy: &PropagationPolicy, binding: &Binding) -> bool {
     let mut spec = binding.spec.clone();
     spec.suspension = held_suspension(policy.spec.suspension.as_ref(), spec.suspension.as_ref());
     differs(policy, &spec)
+}
+
+/// Whether an edit of a policy moves nothing and takes nothing, whatever its templates are: it was Lazy and is, its
+/// binding relationships are the same, and so is what it suspends. Then only the number of templates that wait changes.
+pub fn only_waits(old: &PropagationPolicy, new: &PropagationPolicy) -> bool {
+    let (before, after) = (&old.spec, &new.spec);
+    before.is_lazy()
+        && after.is_lazy()
+        && old.metadata.uid == new.metadata.uid
+        && old.permanent_id() == new.permanent_id()
+        && !old.metadata.deleting()
+        && !new.metadata.deleting()
+        && before.resource_selectors == after.resource_selectors
+        && before.priority == after.priority
+        && before.preemption == after.preemption
+        && before.suspension == after.suspension
 }
 
 fn differs(policy: &PropagationPolicy, activated: &BindingSpec) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use lockgate_api::BindingStatus;
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::meta::Condition;
 use lockgate_api::work::Work;
@@ -12,6 +13,18 @@ use super::{Health, cut, is_applied, stamp};
 
 /// The longest reason of a failure to place that is kept, in characters.
 const FAILURE: usize = 4096;
+
+/// What is on its way, and is no failure.
+const NOT_YET: &str = "The newest content is not applied yet";
+
+/// Whether what was activated could not be carried out: it was not placed, or some cluster refuses it.
+pub fn is_failing(status: &BindingStatus) -> bool {
+    Condition::find(&status.conditions, "Scheduled").is_some_and(|condition| condition.status == "False")
+        || status
+            .aggregated_status
+            .iter()
+            .any(|item| !item.applied && !item.applied_message.is_empty() && item.applied_message != NOT_YET)
+}
 
 /// A Work of the binding.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +83,7 @@ fn item(view: &WorkView<'_>) -> AggregatedStatusItem {
 fn why_not(conditions: &[Condition]) -> String {
     match Condition::find(conditions, APPLIED) {
         None => String::new(),
-        Some(condition) if condition.is_true() => "The newest content is not applied yet".to_owned(),
+        Some(condition) if condition.is_true() => NOT_YET.to_owned(),
         Some(condition) => condition.message.clone(),
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use lockgate_engine::claim::is_users;
 use machinery_value::labels::LabelSelector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -86,6 +87,17 @@ struct Meta<'a> {
     managed_fields: Option<&'a RawValue>,
 }
 
+/// Who wrote an object, and when; which fields is not of interest.
+#[derive(Deserialize)]
+struct Entry<'a> {
+    #[serde(borrow, default)]
+    manager: Cow<'a, str>,
+    #[serde(borrow, default)]
+    subresource: Cow<'a, str>,
+    #[serde(borrow, default)]
+    time: Option<Cow<'a, str>>,
+}
+
 impl<'a> Item<'a> {
     /// Reads an object.
     pub(crate) fn parse(text: &'a str) -> Result<Self, LinkError> {
@@ -110,6 +122,20 @@ impl<'a> Item<'a> {
             lacks_kind: top.kind.is_none(),
             managed_fields: meta.managed_fields.map(RawValue::get),
         })
+    }
+
+    /// When a user last wrote it, in whole seconds as servers tell it; `None` if nobody says.
+    pub(crate) fn written(&self) -> Option<i64> {
+        let entries: Vec<Entry<'_>> = serde_json::from_str(self.managed_fields?).ok()?;
+        let users = entries
+            .iter()
+            .filter(|entry| is_users(&entry.manager, &entry.subresource));
+        // Servers write them all in the same way, so that the newest is the last in the order of texts.
+        let newest = users.filter_map(|entry| entry.time.as_deref()).max()?;
+        newest
+            .parse::<jiff::Timestamp>()
+            .ok()
+            .map(|time| time.as_second())
     }
 
     /// Whether its labels match.
@@ -173,6 +199,37 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let item = Item::parse(text).unwrap();
         assert_eq!(item.body("v1", "Pod"), expected.as_bytes(), "{text}");
+    }
+
+    #[test]
+    fn the_newest_write_of_a_user_is_known() {
+        let entry = |manager: &str, second: u8, rest: &str| {
+            format!(
+                r#"{{"manager":"{manager}","time":"1970-01-01T00:00:{second:02}Z","fieldsV1":{{"f:a":{{}}}}{rest}}}"#
+            )
+        };
+        let (kubectl, helm) = (entry("kubectl", 5, ""), entry("helm", 9, ""));
+        let (ours, status) = (
+            entry("lockgate", 20, ""),
+            entry("kubectl", 30, r#","subresource":"status""#),
+        );
+        for (managed, expected) in [
+            (vec![], None),
+            (vec![&ours, &status], None),
+            (vec![&kubectl, &ours, &status], Some(5)),
+            (vec![&helm, &kubectl], Some(9)),
+        ] {
+            let managed: Vec<&str> = managed.into_iter().map(String::as_str).collect();
+            let text = format!(
+                r#"{{"metadata":{{"name":"a","managedFields":[{}]}}}}"#,
+                managed.join(",")
+            );
+            assert_eq!(Item::parse(&text).unwrap().written(), expected, "{text}");
+        }
+        assert_eq!(
+            Item::parse(r#"{"metadata":{"name":"a"}}"#).unwrap().written(),
+            None
+        );
     }
 
     #[test]

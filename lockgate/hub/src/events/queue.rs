@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::EventTarget;
 
-/// So many warnings may wait. One for each object and reason: a number that is reached when thousands of objects fail at once
+/// So many notices and warnings may wait. One for each object and reason: a number that is reached when thousands of objects fail at once
 /// and nothing can be sent. Then the log still has them.
-const MAX_WARNINGS: usize = 16_384;
+const MAX_URGENT: usize = 16_384;
 
 /// So many events that were sent are known, to count their repetitions.
 const MAX_SENT: usize = 1024;
@@ -25,23 +25,34 @@ pub(super) struct News {
     pub(super) tries: u32,
 }
 
+/// How a thing is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tone {
+    /// All is well. It may never be sent.
+    Success,
+    /// All is well, and somebody must know.
+    Notice,
+    /// Something is not well.
+    Warning,
+}
+
 /// What of two things to say makes them one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Subject {
-    pub(super) warning: bool,
+    pub(super) tone: Tone,
     pub(super) target: EventTarget,
     pub(super) reason: String,
 }
 
 impl News {
-    pub(super) fn new(warning: bool, target: EventTarget, reason: &str, message: &str) -> Self {
+    pub(super) fn new(tone: Tone, target: EventTarget, reason: &str, message: &str) -> Self {
         let mut end = message.len().min(MAX_MESSAGE);
         while !message.is_char_boundary(end) {
             end -= 1;
         }
         Self {
             subject: Subject {
-                warning,
+                tone,
                 target,
                 reason: reason.to_owned(),
             },
@@ -86,7 +97,7 @@ impl Line {
 
 /// What waits.
 pub(super) struct Queue {
-    warnings: Line,
+    urgent: Line,
     successes: Line,
 }
 
@@ -97,21 +108,20 @@ impl Queue {
             ..Line::default()
         };
         Self {
-            warnings: line(MAX_WARNINGS),
+            urgent: line(MAX_URGENT),
             successes: line(successes),
         }
     }
 
     pub(super) fn push(&mut self, news: News) -> bool {
-        if news.subject.warning {
-            self.warnings.push(news)
-        } else {
-            self.successes.push(news)
+        match news.subject.tone {
+            Tone::Success => self.successes.push(news),
+            Tone::Notice | Tone::Warning => self.urgent.push(news),
         }
     }
 
-    pub(super) fn pop_warning(&mut self) -> Option<News> {
-        self.warnings.pop()
+    pub(super) fn pop_urgent(&mut self) -> Option<News> {
+        self.urgent.pop()
     }
 
     pub(super) fn pop_success(&mut self) -> Option<News> {
@@ -160,29 +170,35 @@ impl Recent {
 mod tests {
     use super::*;
 
-    fn news(warning: bool, name: &str, reason: &str, message: &str) -> News {
+    fn news(tone: Tone, name: &str, reason: &str, message: &str) -> News {
         let target = EventTarget {
             name: name.into(),
             ..EventTarget::default()
         };
-        News::new(warning, target, reason, message)
+        News::new(tone, target, reason, message)
     }
 
     #[test]
     fn successes_are_bounded_and_warnings_merged() {
         let mut queue = Queue::new(2);
-        assert!(queue.push(news(false, "a", "R", "1")));
-        assert!(queue.push(news(false, "b", "R", "1")));
-        assert!(!queue.push(news(false, "c", "R", "1")), "there is no room");
-        assert!(queue.push(news(false, "a", "R", "2")), "merging needs no room");
+        assert!(queue.push(news(Tone::Success, "a", "R", "1")));
+        assert!(queue.push(news(Tone::Success, "b", "R", "1")));
+        assert!(
+            !queue.push(news(Tone::Success, "c", "R", "1")),
+            "there is no room"
+        );
+        assert!(
+            queue.push(news(Tone::Success, "a", "R", "2")),
+            "merging needs no room"
+        );
         for n in 0..1000 {
-            assert!(queue.push(news(true, "a", "Failed", &n.to_string())));
+            assert!(queue.push(news(Tone::Warning, "a", "Failed", &n.to_string())));
         }
-        assert!(queue.push(news(true, "a", "Other", "x")));
-        let first = queue.pop_warning().unwrap();
+        assert!(queue.push(news(Tone::Warning, "a", "Other", "x")));
+        let first = queue.pop_urgent().unwrap();
         assert_eq!((first.message.as_str(), first.count), ("999", 1000));
-        assert_eq!(queue.pop_warning().unwrap().subject.reason, "Other");
-        assert!(queue.pop_warning().is_none());
+        assert_eq!(queue.pop_urgent().unwrap().subject.reason, "Other");
+        assert!(queue.pop_urgent().is_none());
         let first = queue.pop_success().unwrap();
         assert_eq!((first.message.as_str(), first.count), ("2", 2));
     }
@@ -190,11 +206,11 @@ mod tests {
     #[test]
     fn what_comes_back_is_older_than_what_came_since() {
         let mut queue = Queue::new(2);
-        let mut failed = news(true, "a", "R", "old");
+        let mut failed = news(Tone::Warning, "a", "R", "old");
         failed.tries = 3;
-        queue.push(news(true, "a", "R", "new"));
+        queue.push(news(Tone::Warning, "a", "R", "new"));
         queue.push(failed);
-        let merged = queue.pop_warning().unwrap();
+        let merged = queue.pop_urgent().unwrap();
         assert_eq!(
             (merged.message.as_str(), merged.count, merged.tries),
             ("new", 2, 3)
@@ -204,9 +220,12 @@ mod tests {
     #[test]
     fn messages_end_at_a_character() {
         let message = "é".repeat(MAX_MESSAGE);
-        assert_eq!(news(true, "a", "R", &message).message.len(), MAX_MESSAGE);
+        assert_eq!(news(Tone::Warning, "a", "R", &message).message.len(), MAX_MESSAGE);
         let message = format!("x{message}");
-        assert_eq!(news(true, "a", "R", &message).message.len(), MAX_MESSAGE - 1);
+        assert_eq!(
+            news(Tone::Warning, "a", "R", &message).message.len(),
+            MAX_MESSAGE - 1
+        );
     }
 
     #[test]
@@ -218,10 +237,10 @@ mod tests {
                 first: String::new(),
                 count: 1,
             };
-            recent.put(&news(true, &n.to_string(), "R", ""), sent);
+            recent.put(&news(Tone::Warning, &n.to_string(), "R", ""), sent);
         }
-        assert!(recent.get(&news(true, "0", "R", "")).is_none());
-        assert!(recent.get(&news(true, "1", "R", "")).is_some());
+        assert!(recent.get(&news(Tone::Warning, "0", "R", "")).is_none());
+        assert!(recent.get(&news(Tone::Warning, "1", "R", "")).is_some());
         assert_eq!(recent.sent.len(), MAX_SENT);
     }
 }

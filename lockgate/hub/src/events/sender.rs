@@ -7,13 +7,13 @@ use machinery_value::names::dns1123_subdomain;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::queue::{News, Recent, Sent};
+use super::queue::{News, Recent, Sent, Tone};
 use super::{EventOptions, Shared};
 use crate::clock::{Clock, seconds};
 use crate::link::{FIELD_MANAGER, Link, LinkError};
 use crate::resource::Resource;
 
-/// A warning is given up after so many failures.
+/// What somebody must know is given up after so many failures.
 const MAX_TRIES: u32 = 8;
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ pub(super) async fn run(link: Link, clock: Clock, shared: Arc<Shared>, options: 
         let now = Instant::now();
         let (news, waits) = {
             let mut queue = shared.queue.lock();
-            let mut news = queue.pop_warning();
+            let mut news = queue.pop_urgent();
             if news.is_none() && now >= next_success {
                 news = queue.pop_success();
             }
@@ -54,7 +54,7 @@ pub(super) async fn run(link: Link, clock: Clock, shared: Arc<Shared>, options: 
             }
             continue;
         };
-        if !news.subject.warning {
+        if news.subject.tone == Tone::Success {
             next_success = now + pace;
         }
         if let Err(error) = sender.send(&news).await {
@@ -64,10 +64,13 @@ pub(super) async fn run(link: Link, clock: Clock, shared: Arc<Shared>, options: 
     }
 }
 
-/// Keeps a warning for later if that may help, and leaves the server alone for a while.
+/// Keeps what somebody must know for later if that may help, and leaves the server alone for a while.
 async fn failed(shared: &Shared, mut news: News, error: &LinkError) {
     news.tries += 1;
-    let (tries, again) = (news.tries, news.subject.warning && news.tries < MAX_TRIES);
+    let (tries, again) = (
+        news.tries,
+        news.subject.tone != Tone::Success && news.tries < MAX_TRIES,
+    );
     let kept = again && error.is_transient() && shared.queue.lock().push(news);
     if !kept {
         shared.metrics.event_dropped();
@@ -153,7 +156,7 @@ fn body(news: &News, sent: &Sent, now: &str) -> Vec<u8> {
         "kind": "Event",
         "metadata": {"name": sent.name, "namespace": namespace(news)},
         "involvedObject": object,
-        "type": if news.subject.warning { "Warning" } else { "Normal" },
+        "type": if news.subject.tone == Tone::Warning { "Warning" } else { "Normal" },
         "reason": news.subject.reason,
         "message": news.message,
         "count": sent.count,

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::due::{Due, due};
 use super::lane::Lane;
-use super::telling::{Outcome, tell};
+use super::telling::{self, Outcome, tell};
 use crate::cache::{Cache, Key};
 use crate::clock::later;
 use crate::events::EventTarget;
@@ -331,9 +331,9 @@ impl Sending<'_> {
                 "Failed to apply resource({}) to cluster {}: {message}",
                 self.object_key, self.lane.cluster
             );
-            self.state
-                .events
-                .warn(&template_of(self.manifest), "SyncFailed", &what);
+            for target in [template_of(self.manifest), EventTarget::of_work(self.work)] {
+                self.state.events.warn(&target, "SyncFailed", &what);
+            }
         }
         Ok((Outcome::Failed { message, recreated }, live, took))
     }
@@ -457,6 +457,9 @@ async fn remove(
     key: &Key,
     work: Work,
 ) -> Result<Sent, SendError> {
+    if telling::is_let_go(state, key) {
+        return Ok(Sent::Settled);
+    }
     let manifest = work.spec.workload.manifests.first();
     let mut sent = Sent::Settled;
     match (due(state, &lane.cluster, &work).await?, manifest) {
@@ -475,17 +478,7 @@ async fn remove(
             }
         }
     }
-    template::release_work(state, key, &work)
-        .await
-        .map_err(SendError::Hub)?;
-    lane.corrections.lock().remove(&*key.name);
-    if let Some(manifest) = manifest {
-        let id = TemplateId::of(manifest);
-        if id.kind == "Namespace" && id.api_version == "v1" {
-            state.namespaces.add(id.name.clone(), 1);
-        }
-        template::wake(state, id);
-    }
+    telling::let_go(state, key, &work);
     Ok(sent)
 }
 

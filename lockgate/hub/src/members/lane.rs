@@ -17,6 +17,7 @@ use super::window::Window;
 use super::{dispatching, dispatching::Sent};
 use crate::clock::Clock;
 use crate::link::{Link, LinkError};
+use crate::metrics::QueueFigures;
 use crate::queue::{Aspects, Queue, backoff};
 use crate::state::State;
 
@@ -76,10 +77,10 @@ struct Trouble {
 }
 
 impl Lane {
-    pub(crate) fn new(cluster: &str, clock: Clock) -> Self {
+    pub(crate) fn new(cluster: &str, clock: Clock, figures: QueueFigures) -> Self {
         Self {
             cluster: cluster.to_owned(),
-            queue: Queue::new(clock.clone()),
+            queue: Queue::new(clock.clone(), figures),
             objects: Objects::default(),
             corrections: Mutex::default(),
             doubted: Mutex::default(),

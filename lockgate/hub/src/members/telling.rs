@@ -3,16 +3,15 @@
 
 use jiff::Timestamp;
 use lockgate_api::work::{LastApplied, ManifestStatus, WorkStatus};
-use lockgate_api::{Condition, Work, keys};
-use lockgate_engine::{object, observe};
+use lockgate_api::{Condition, Work, keys, names};
+use lockgate_engine::{TemplateId, object, observe};
 use serde_json::Value;
 
 use super::dispatching::last_applied;
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
-use crate::resource::Resource;
-use crate::state::State;
+use crate::state::{self, State};
 use crate::template::{self, PassError, REPORT_AFTER};
 
 /// What came of a Work.
@@ -34,6 +33,8 @@ pub(crate) enum Outcome {
     Suspended,
     /// Nothing was sent, and what was said before still holds.
     Unchanged,
+    /// The Work is being deleted, and the member is done with it: it may go.
+    Over,
 }
 
 /// What is to be told of a Work.
@@ -102,7 +103,7 @@ impl Told {
                 observe::applied(Err(message), *recreated, self.generation, now).put(&mut status.conditions);
             }
             Outcome::Suspended => observe::dispatching(true, now).put(&mut status.conditions),
-            Outcome::Unchanged => {}
+            Outcome::Unchanged | Outcome::Over => {}
         }
         if let Some(seen) = &self.seen {
             status.manifest_statuses = vec![seen.clone()];
@@ -128,11 +129,51 @@ pub(crate) fn tell(state: &State, key: &Key, work: &Work, outcome: Outcome, live
     state.tellings.add(key.clone(), 1);
 }
 
-/// Writes one Work's status.
+/// Has a Work go that is being deleted: the member is done with it.
+pub(crate) fn let_go(state: &State, key: &Key, work: &Work) {
+    let told = Told::of(work, Outcome::Over, None);
+    state.untold.lock().insert(key.clone(), told);
+    state.tellings.add(key.clone(), 1);
+}
+
+/// Whether the member is done with a Work that is being deleted.
+pub(crate) fn is_let_go(state: &State, key: &Key) -> bool {
+    let untold = state.untold.lock();
+    untold.get(key).is_some_and(|told| told.outcome == Outcome::Over)
+}
+
+/// Removes our hold on a Work that is being deleted.
+async fn release(state: &State, key: &Key) -> Result<(), PassError> {
+    let Some(work) = state::work(&state.caches.works, key).filter(|work| work.metadata.deleting()) else {
+        return Ok(());
+    };
+    template::release_work(state, key, &work).await?;
+    let cluster = names::cluster_of(&key.namespace);
+    if let Some(lane) = cluster.and_then(|cluster| state.members.lane(cluster)) {
+        lane.corrections.lock().remove(&*key.name);
+    }
+    if let Some(manifest) = work.spec.workload.manifests.first() {
+        let id = TemplateId::of(manifest);
+        if id.kind == "Namespace" && id.api_version == "v1" {
+            state.namespaces.add(id.name.clone(), 1);
+        }
+        template::wake(state, id);
+    }
+    Ok(())
+}
+
+/// Writes one Work's status, or lets it go.
 pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let Some(told) = state.untold.lock().remove(key) else {
         return Ok(());
     };
+    if told.outcome == Outcome::Over {
+        let result = release(state, key).await;
+        if result.is_err() {
+            state.untold.lock().entry(key.clone()).or_insert(told);
+        }
+        return result;
+    }
     let Some(head) = state.caches.works.get(key).and_then(|cached| head(&cached)) else {
         return Ok(());
     };
@@ -162,14 +203,8 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
 }
 
 fn tell_suspended(state: &State, work: &Work) {
-    let resource = Resource::works();
-    let target = EventTarget {
-        api_version: resource.api_version(),
-        kind: resource.kind,
-        namespace: work.metadata.namespace.clone(),
-        name: work.metadata.name.clone(),
-        uid: work.metadata.uid.clone(),
-    };
     let message = observe::dispatching(true, state.clock.now()).message;
-    state.events.success(&target, "WorkDispatching", &message);
+    state
+        .events
+        .success(&EventTarget::of_work(work), "WorkDispatching", &message);
 }

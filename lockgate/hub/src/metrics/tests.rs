@@ -25,9 +25,12 @@ fn exposed_names_are_the_known_ones() {
     metrics.placed(true, "reconcile", took);
     metrics.placing_step("Filter", took);
     metrics.to_be_placed("BindingAdd");
-    metrics.queue_depth("template", 7);
-    metrics.queue_add("template", true);
-    metrics.queue_done("template", took, took);
+    let queue = metrics.queue("template");
+    for _ in 0..8 {
+        queue.added();
+    }
+    queue.taken(took);
+    queue.done(took, true);
     metrics.event_dropped();
     let text = metrics.encode();
     for line in [
@@ -51,7 +54,7 @@ fn exposed_names_are_the_known_ones() {
         r#"karmada_scheduler_scheduling_algorithm_duration_seconds_count{schedule_step="Filter"} 1"#,
         r#"karmada_scheduler_queue_incoming_bindings_total{event="BindingAdd"} 1"#,
         r#"workqueue_depth{name="template"} 7"#,
-        r#"workqueue_adds_total{name="template"} 1"#,
+        r#"workqueue_adds_total{name="template"} 8"#,
         r#"workqueue_retries_total{name="template"} 1"#,
         r#"workqueue_queue_duration_seconds_count{name="template"} 1"#,
         r#"workqueue_work_duration_seconds_count{name="template"} 1"#,

@@ -1,6 +1,7 @@
 //! What became of a template: the binding's status and the template's own. Statuses of many Works are told together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate_api::binding::AggregatedStatusItem;
@@ -14,16 +15,27 @@ use serde_json::Value;
 use super::works::{removal, targets, unwanted};
 use super::writes::{encode_status, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
-use crate::cache::Key;
+use crate::cache::{Cached, Key};
 use crate::clock::seconds;
 use crate::head::head;
+use crate::policies;
 use crate::state::{self, State};
 
 /// How long a status waits for Works that are on their way: long enough for a burst, in which it would be written twice.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How soon it looks again whether they have arrived, if nobody says so.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Writes the binding's status and the template's.
 pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {
+    let works = state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name));
+    let keys: Vec<Key> = works.iter().map(|work| work.key.clone()).collect();
+    let is_untold = |key: &Key| state.tellings.is_pending(key);
+    if state.members.wait_for(id, &keys, is_untold, PATIENCE) {
+        // The last of them brings us here again, most often.
+        state.reports.add_soon(id.clone(), 1, LOOK_AGAIN);
+        return Ok(());
+    }
     let (cache, resource) = state.bindings(&id.namespace);
     let key = binding_key(id);
     let Some(binding) = state::binding(cache, &key).filter(|binding| is_for(binding, id)) else {
@@ -32,17 +44,9 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     if binding.metadata.deleting() {
         return Ok(());
     }
-    let works = works(state, id, &binding);
-    if state.members.wait_for(
-        id,
-        works.iter().map(|(_, work)| work),
-        |key| state.tellings.is_pending(key),
-        PATIENCE,
-    ) {
-        state.reports.add_soon(id.clone(), 1, super::REPORT_AFTER);
-        return Ok(());
-    }
+    let works = works_of(works, id, &binding);
     let status = binding_status(state, id, &binding, &works);
+    policies::note_failing(state, id, observe::is_failing(&status));
     if status != binding.status {
         let body = encode_status(&resource, &binding.metadata, &status);
         replace_status(
@@ -67,11 +71,9 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
 }
 
 /// The binding's Works, with their clusters.
-fn works(state: &State, id: &TemplateId, binding: &Binding) -> Vec<(String, Work)> {
-    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+fn works_of(works: Vec<Arc<Cached>>, id: &TemplateId, binding: &Binding) -> Vec<(String, Work)> {
     let label = scope_keys(id).0;
-    state
-        .works_named(&name)
+    works
         .into_iter()
         .filter_map(|cached| {
             let cluster = names::cluster_of(&cached.key.namespace)?.to_owned();
@@ -89,7 +91,8 @@ fn binding_status(
 ) -> lockgate_api::BindingStatus {
     let time = state.clock.now();
     let now = seconds(time);
-    let verdict = state.verdicts.lock().get(id).cloned().unwrap_or_default();
+    let known = state.verdicts.lock().get(id).cloned();
+    let verdict = known.clone().unwrap_or_default();
     let mut status = binding.status.clone();
     let views: Vec<WorkView<'_>> = works
         .iter()
@@ -129,25 +132,65 @@ fn binding_status(
     if !works.is_empty() || !binding.spec.clusters.is_empty() {
         fully_applied.put(&mut status.conditions);
     }
-    unrendered(&verdict.unrendered, &now, &mut status.conditions);
+    let conditions = &mut status.conditions;
+    if known.is_some() {
+        // Before the first pass over a template, what was said of it stays.
+        complain("Rendered", unrendered(&verdict.unrendered), &now, conditions);
+        match verdict.orphaned {
+            Some(orphaned) => orphaned.put(conditions),
+            None => conditions.retain(|condition| condition.kind != "Activated"),
+        }
+    }
+    complain("Removed", unremoved(state, id, binding), &now, conditions);
     status
 }
 
-/// Says which clusters have no manifest, and why; says nothing when all have one.
-fn unrendered(failures: &BTreeMap<String, String>, now: &str, conditions: &mut Vec<Condition>) {
-    if failures.is_empty() {
-        conditions.retain(|condition| condition.kind != "Rendered");
-        return;
-    }
+/// Says which clusters have no manifest, and why.
+fn unrendered(failures: &BTreeMap<String, String>) -> Option<(&'static str, String)> {
     let message: Vec<String> = failures
         .iter()
         .map(|(cluster, why)| format!("{cluster}: {why}"))
         .collect();
+    (!failures.is_empty()).then(|| ("RenderFailed", message.join("; ")))
+}
+
+/// Says which clusters keep what they should lose, and what for.
+fn unremoved(state: &State, id: &TemplateId, binding: &Binding) -> Option<(&'static str, String)> {
+    let leaving = unwanted(state, id, binding);
+    if leaving.is_empty() || super::is_frozen(binding) {
+        return None;
+    }
+    let Removal::WaitFor(missing) = removal(state, id, binding) else {
+        return None;
+    };
+    let leaving: Vec<&str> = leaving
+        .iter()
+        .filter_map(|work| names::cluster_of(&work.namespace))
+        .collect();
+    let message = format!(
+        "{} kept until {} has its copy",
+        leaving.join(", "),
+        missing.join(", ")
+    );
+    Some(("WaitingForCopies", message))
+}
+
+/// A condition that is there only while it is false.
+fn complain(
+    kind: &str,
+    complaint: Option<(&'static str, String)>,
+    now: &str,
+    conditions: &mut Vec<Condition>,
+) {
+    let Some((reason, message)) = complaint else {
+        conditions.retain(|condition| condition.kind != kind);
+        return;
+    };
     Condition {
-        kind: "Rendered".to_owned(),
+        kind: kind.to_owned(),
         status: "False".to_owned(),
-        reason: "RenderFailed".to_owned(),
-        message: message.join("; "),
+        reason: reason.to_owned(),
+        message,
         last_transition_time: now.to_owned(),
         ..Condition::default()
     }

@@ -74,10 +74,9 @@ impl Walk<'_> {
         }
         let writes = writes.iter().map(|work| write_work(self.state, work));
         let results = at_most(writes.collect()).await;
-        let wait_for = self.remove_unwanted(binding).await?;
+        self.remove_unwanted(binding).await?;
         if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
             verdict.unrendered = unrendered;
-            verdict.removals_wait_for = wait_for;
         }
         // A cluster that fails delays itself only; the pass comes again for it.
         results.into_iter().collect()
@@ -203,24 +202,14 @@ impl Walk<'_> {
         Ok((old.as_ref() != Some(&work)).then_some(work))
     }
 
-    /// Removes the Works of clusters that are no longer wanted, when every wanted cluster has its copy. Answers the clusters
-    /// that the removals wait for.
-    async fn remove_unwanted(&self, binding: &Binding) -> Result<Vec<String>, PassError> {
+    /// Removes the Works of clusters that are no longer wanted, when every wanted cluster has its copy.
+    async fn remove_unwanted(&self, binding: &Binding) -> Result<(), PassError> {
         let unwanted: Vec<Key> = unwanted(self.state, self.id, binding);
-        if unwanted.is_empty() {
-            return Ok(Vec::new());
+        if unwanted.is_empty() || removal(self.state, self.id, binding) != Removal::Remove {
+            return Ok(());
         }
-        match removal(self.state, self.id, binding) {
-            Removal::Remove => {
-                let deletions = unwanted.iter().map(|key| delete_work(self.state, key));
-                for result in at_most(deletions.collect()).await {
-                    result?;
-                }
-                Ok(Vec::new())
-            }
-            Removal::WaitFor(clusters) => Ok(clusters),
-            Removal::Hold => Ok(Vec::new()),
-        }
+        let deletions = unwanted.iter().map(|key| delete_work(self.state, key));
+        at_most(deletions.collect()).await.into_iter().collect()
     }
 }
 

@@ -402,7 +402,10 @@ pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Resul
         .finalizers
         .retain(|f| f != lockgate_api::keys::WORK_FINALIZER);
     let body = encode(&resource, &going);
-    match replace(state, works, &resource, key, body, "failed to let a Work go").await {
+    let path = resource.object(&key.namespace, &key.name);
+    let what = "failed to let a Work go";
+    // Nothing that members are to get waits for this.
+    match put(state, &state.status_link, works, &resource, key, path, body, what).await {
         Ok(_) => {
             if going.metadata.finalizers.is_empty() {
                 works.forget(key, &work.metadata.uid);

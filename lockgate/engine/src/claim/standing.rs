@@ -1,0 +1,195 @@
+//! What a policy's status says of its templates, and a binding's of a template that nobody owns.
+//!
+//! What concerns many templates at once is said once, on the policy; a binding says only what no policy can say for it.
+
+use jiff::Timestamp;
+use lockgate_api::policy::PropagationStatus;
+use lockgate_api::{Condition, PropagationPolicy, ResourceSelector};
+
+use super::{Act, Decision, HoldReason, switch, waits};
+use crate::gates::Gates;
+
+/// How many names of those that wait a policy gives.
+const NAMED: usize = 20;
+/// The condition that says whether everything is as the policy says.
+const ACTIVATED: &str = "Activated";
+/// The condition that says that a policy cannot take what it means to.
+const PREEMPTION: &str = "Preemption";
+
+/// How a template is with the policy that owns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// What the policy says is activated.
+    UpToDate,
+    /// It is not, and waits.
+    Held(HoldReason),
+    /// It is not yet.
+    NotYet,
+}
+
+impl Decision {
+    /// How the template is with its owner once this decision is carried out.
+    pub fn standing(&self) -> Standing {
+        match self.act {
+            Act::Hold { why, .. } => Standing::Held(why),
+            _ => Standing::UpToDate,
+        }
+    }
+}
+
+/// How a template is with its owner, where that follows from its binding alone: nothing else of it has changed.
+pub fn standing(policy: &PropagationPolicy, binding: &lockgate_api::Binding, gates: Gates) -> Standing {
+    if !super::would_wait(policy, binding) {
+        return Standing::UpToDate;
+    }
+    let passed = || switch::is_passed(policy, binding).then_some(HoldReason::GateChanged);
+    waits(policy, gates)
+        .or_else(passed)
+        .map_or(Standing::NotYet, Standing::Held)
+}
+
+/// The templates of one policy, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    claimed: i64,
+    pending: i64,
+    failing: i64,
+    named: Vec<String>,
+    why: Option<HoldReason>,
+}
+
+impl Counts {
+    /// Counts a template. Those that are counted first are the ones that are named.
+    pub fn add(&mut self, template: &dyn std::fmt::Display, standing: Standing, failing: bool) {
+        self.claimed += 1;
+        self.failing += i64::from(failing);
+        if standing == Standing::UpToDate {
+            return;
+        }
+        self.pending += 1;
+        if let Standing::Held(why) = standing {
+            self.why.get_or_insert(why);
+        }
+        if self.named.len() < NAMED {
+            self.named.push(template.to_string());
+        }
+    }
+
+    /// Says it in a policy's status.
+    pub fn tell(self, generation: i64, now: Timestamp, status: &mut PropagationStatus) {
+        let (reason, message) = match (self.pending, self.why) {
+            (0, _) => (
+                "UpToDate",
+                "every template of this policy is as it says".to_owned(),
+            ),
+            (pending, None) => (
+                "Activating",
+                format!("{pending} of {} templates are not as it says yet", self.claimed),
+            ),
+            (pending, Some(why)) => (
+                why.as_str(),
+                format!(
+                    "{pending} of {} templates wait for a change of their own; lockgate pending shows what they would do",
+                    self.claimed
+                ),
+            ),
+        };
+        let activated = condition(ACTIVATED, self.pending == 0, reason, message, now);
+        activated.put(&mut status.conditions);
+        status.observed_generation = Some(generation);
+        status.claimed = Some(self.claimed);
+        status.up_to_date = Some(self.claimed - self.pending);
+        status.pending = Some(self.pending);
+        status.failing = Some(self.failing);
+        status.pending_templates = self.named;
+    }
+}
+
+/// Says in a policy's status why its `preemption: Always` takes nothing, or not everything; nothing if it works.
+/// `is_namespaced` tells the scope of a selector's kind, where it is known.
+pub fn preemption(
+    policy: &PropagationPolicy,
+    gates: Gates,
+    is_namespaced: impl Fn(&ResourceSelector) -> Option<bool>,
+    now: Timestamp,
+    status: &mut PropagationStatus,
+) {
+    let without_namespace = || {
+        let selectors = policy.spec.resource_selectors.iter();
+        let without =
+            selectors.filter(|selector| policy.is_cluster_scoped() && selector.namespace.is_empty());
+        without
+            .filter(|selector| is_namespaced(selector) == Some(true))
+            .map(|selector| format!("{} {}", selector.kind, selector.name))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let trouble = if !policy.spec.preempts() {
+        None
+    } else if gates.static_policy {
+        let message = "preemption: Always takes nothing while the feature gate StaticPolicy is on";
+        Some(("StaticPolicy", message.to_owned()))
+    } else if !gates.preemption {
+        let message =
+            "preemption: Always takes nothing while the feature gate PropagationPolicyPreemption is off";
+        Some(("GateOff", message.to_owned()))
+    } else {
+        let names = without_namespace();
+        (!names.is_empty()).then(|| {
+            let message = format!(
+                "preemption: Always takes nothing by the selectors of {names}: they must give the namespace"
+            );
+            ("NoNamespace", message)
+        })
+    };
+    match trouble {
+        Some((reason, message)) => {
+            condition(PREEMPTION, false, reason, message, now).put(&mut status.conditions);
+        }
+        None => status.conditions.retain(|condition| condition.kind != PREEMPTION),
+    }
+}
+
+/// Says on a binding that nobody owns its template, and what that means; nothing if somebody does. `candidate` is a
+/// policy that matches and may not take the template before it changes.
+pub fn orphaned(act: &Act, candidate: Option<&PropagationPolicy>, now: Timestamp) -> Option<Condition> {
+    let Act::Freeze { changed } = *act else {
+        return None;
+    };
+    let (reason, message) = match (candidate, changed) {
+        (Some(policy), _) => {
+            let namespace = &policy.metadata.namespace;
+            let slash = if namespace.is_empty() { "" } else { "/" };
+            let message = format!(
+                "its policy is gone, and what was sent stays; policy {namespace}{slash}{} takes it when the template \
+                 changes, or when lockgate activate asks for it",
+                policy.metadata.name
+            );
+            ("StaticPolicy", message)
+        }
+        (None, false) => (
+            "NoPolicy",
+            "no policy matches the template any more, and what was sent stays".to_owned(),
+        ),
+        (None, true) => (
+            "NoPolicy",
+            "no policy matches the template any more; it has changed since, and the change waits for a policy"
+                .to_owned(),
+        ),
+    };
+    Some(condition(ACTIVATED, false, reason, message, now))
+}
+
+fn condition(kind: &str, is: bool, reason: &str, message: String, now: Timestamp) -> Condition {
+    Condition {
+        kind: kind.to_owned(),
+        status: if is { "True" } else { "False" }.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        last_transition_time: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        ..Condition::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;
