@@ -13,6 +13,7 @@ pub mod overrides;
 pub mod placement;
 pub mod policy;
 pub mod rollout;
+pub mod rollout_policy;
 pub mod work;
 
 pub use binding::{Binding, BindingSpec, BindingStatus};
@@ -21,5 +22,6 @@ pub use meta::{Condition, ObjectMeta, OwnerReference};
 pub use overrides::OverridePolicy;
 pub use placement::{ClusterAffinity, Placement};
 pub use policy::{PropagationPolicy, PropagationSpec, ResourceSelector};
-pub use rollout::{RolloutPolicy, RolloutSpec};
+pub use rollout::RolloutStrategy;
+pub use rollout_policy::{RolloutPolicy, RolloutSpec};
 pub use work::Work;

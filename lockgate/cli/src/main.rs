@@ -1,17 +1,21 @@
 //! The `lockgate` binary: parses, calls, prints.
 
+mod activate;
 mod connect;
 mod controller;
 mod crds;
 mod exit;
 mod gates;
 mod join;
+mod pending;
 mod print;
+mod rollout;
 mod scenario;
 mod status;
 mod suspend;
 mod unjoin;
 mod up;
+mod waiting;
 
 use clap::{Parser, Subcommand};
 
@@ -45,10 +49,18 @@ enum Command {
     Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
+    /// Look at rollout strategies
+    #[command(subcommand)]
+    Rollout(rollout::RolloutCommand),
     /// Hold one resource back from members, and say why
     Suspend(suspend::SuspendArguments),
     /// Let a resource go that is held back
     Resume(suspend::ResumeArguments),
+    /// Show what waits for a change of its own, and what it would do
+    Pending(pending::PendingArguments),
+    /// Activate what waits, now
+    #[command(visible_alias = "reconcile")]
+    Activate(activate::ActivateArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
     Crds,
     /// Run scenario files, and say which hold
@@ -89,8 +101,11 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Rollout(command) => rollout::run(&command),
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),
+        Command::Pending(arguments) => pending::run(&arguments),
+        Command::Activate(arguments) => activate::run(&arguments),
         Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(bench) => {

@@ -24,7 +24,8 @@ fn files() -> Vec<PathBuf> {
     fn collect(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
+            // Strategies are no objects; the simulator's own tests play them.
+            if path.is_dir() && !path.ends_with("examples/rollout") {
                 collect(&path, found);
             } else if path.extension().is_some_and(|extension| extension == "yaml") {
                 found.push(path);
@@ -83,7 +84,9 @@ async fn apply(client: &kube::Client, object: &Value) -> Result<(), String> {
     .await
     .map_err(|_| format!("{api_version} {kind} is not served"))?;
     let metadata = &object["metadata"];
-    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    // As kubectl does with what names no namespace.
+    let unsaid = if resource.namespaced { "default" } else { "" };
+    let namespace = metadata["namespace"].as_str().unwrap_or(unsaid);
     let path = resource.object(namespace, metadata["name"].as_str().unwrap());
     let request = http::Request::patch(format!("{path}?fieldManager=kubectl&fieldValidation=Strict"))
         .header("content-type", "application/apply-patch+yaml")

@@ -14,10 +14,12 @@ mod order;
 mod record;
 mod skip;
 mod standing;
+mod switch;
 
 pub use binding::{
     activated_spec, held_suspension, only_waits, propagation_differs, suspension_of, would_wait,
 };
+pub(crate) use content::short_hash;
 pub use content::{ContentHashes, user_content};
 pub use mark::{Claim, ClaimKind};
 pub use order::{is_users, last_written, tell_selectors};
@@ -32,6 +34,7 @@ use lockgate_api::{Binding, PropagationPolicy};
 use serde_json::Value;
 
 use self::record::{MovedBy, Past};
+use self::switch::{Ruling, Stamp};
 use crate::gates::Gates;
 use crate::selector::PolicyIndex;
 
@@ -61,6 +64,10 @@ pub struct Decision {
     pub waits: Option<HoldReason>,
     /// What happens to its propagation.
     pub act: Act,
+    /// What its record must say of the gate.
+    stamp: Stamp,
+    /// Whether defaults have moved the template since its binding was written.
+    defaulted: bool,
 }
 
 /// What happens to a template's propagation.
@@ -109,6 +116,8 @@ pub enum HoldReason {
     Lazy,
     /// The gate `StaticPolicy` is on.
     StaticPolicy,
+    /// The gate was switched meanwhile: what was held stays held.
+    GateChanged,
 }
 
 impl HoldReason {
@@ -117,6 +126,7 @@ impl HoldReason {
         match self {
             Self::Lazy => "Lazy",
             Self::StaticPolicy => "StaticPolicy",
+            Self::GateChanged => "GateChanged",
         }
     }
 }
@@ -124,8 +134,15 @@ impl HoldReason {
 /// Decides who owns a template and whether the owner's intent is activated.
 pub fn claim(input: &ClaimInput<'_>) -> Decision {
     let past = Past::of(input.template, input.binding);
-    let (holder, preempted) = holder::holder(input, &past);
-    let waits = holder.as_ref().and_then(|policy| waits(policy, input.gates));
+    let Ruling {
+        holder,
+        preempted,
+        held,
+        stamp,
+    } = switch::rule(input, &past);
+    let waits = holder
+        .as_ref()
+        .and_then(|policy| waits(policy, input.gates).or(held.then_some(HoldReason::GateChanged)));
     let act = match &holder {
         Some(policy) => activation(input, policy, &past, waits),
         None if input.binding.is_some() => Act::Freeze {
@@ -138,6 +155,8 @@ pub fn claim(input: &ClaimInput<'_>) -> Decision {
         preempted,
         waits,
         act,
+        stamp,
+        defaulted: input.binding.is_some() && past.change == Change::ByDefaults,
     }
 }
 

@@ -1,7 +1,17 @@
 //! The gate station: which clusters get their new manifest now, which keep what they have, which are withdrawn, and why.
 //!
-//! Today everything is released except what is suspended, and removals wait for the new copies. Rollout strategies will
-//! decide here and nowhere else.
+//! What is suspended is not sent, and removals wait for the new copies. Which clusters go first is decided by [`rollout`]:
+//! [`grouping`] cuts a selection into [`groups`], [`rules`] reads a strategy, [`standing`] says how far each cluster is, and
+//! a [`decision`] says for each where it is, with its [`reason`]. [`simulate`] plays all that forward.
+
+pub mod decision;
+pub mod grouping;
+pub mod groups;
+pub mod reason;
+pub mod rollout;
+pub mod rules;
+pub mod simulate;
+pub mod standing;
 
 mod rollouts;
 mod suspension;

@@ -10,6 +10,7 @@
 //! was counted is ready, and not before.
 
 mod binding;
+mod compliance;
 mod health;
 mod kind;
 mod reflect;
@@ -23,6 +24,7 @@ use serde_json::Value;
 use crate::object::TemplateId;
 
 pub use binding::{Scheduled, WorkView, aggregate_works, is_failing, scheduled};
+pub use compliance::overall_compliance;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
 pub use work::{applied, dispatching, is_applied, suspended};
 

@@ -27,7 +27,10 @@ use thiserror::Error;
 
 use crate::object::{self, TemplateId};
 
-pub use digest::{content_hash, inputs_digest, inputs_digest_with, manifest_hash, namespace_digest};
+pub use digest::{
+    activated_hash, content_hash, inputs_digest, inputs_digest_with, is_digest_of, manifest_hash,
+    namespace_digest,
+};
 pub use overrides::{OverrideError, SelectedRule, matching_policies, relevant_overrides, rules_for_cluster};
 pub use prune::prune;
 pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};
@@ -126,7 +129,7 @@ pub fn render(input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
         workload::revise_completions(&mut manifest, completions);
     }
     let stamp = Stamp::bound(input);
-    let digest = digest::of_rules(&content_hash(input.template), input, &rules);
+    let digest = digest::of_input(input, &rules);
     finish(manifest, input.template, input.cluster, &rules, &stamp, digest)
 }
 
@@ -140,7 +143,7 @@ pub fn render_namespace(
 ) -> Result<Rendered, RenderError> {
     let rules = relevant_overrides(namespace, cluster, overrides);
     let stamp = Stamp::unbound(work_id, cluster);
-    let digest = digest::of_namespace(&content_hash(namespace), &rules);
+    let digest = digest::of_namespace(namespace, &rules);
     finish(namespace.clone(), namespace, cluster, &rules, &stamp, digest)
 }
 

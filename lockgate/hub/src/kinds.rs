@@ -1,11 +1,15 @@
 //! The kinds of templates: those that a policy or a binding names, and Namespaces. Each is followed from the moment that it is
 //! wanted and served; a new definition is noticed at once.
+//!
+//! A policy may have gone while nobody looked, and left a claim on a template that waited for it: kinds that no policy and no
+//! binding names are asked for claims once, at the start.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use lockgate_api::keys;
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::skip_kind;
 use parking_lot::{Mutex, RwLock};
@@ -25,6 +29,9 @@ pub(crate) type KindId = (String, String);
 
 /// How soon a wanted kind that is not served is looked for again, if no definition says that it came.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// How many kinds are asked for claims at once.
+const QUESTIONS_AT_ONCE: usize = 8;
 
 /// The kinds that are followed.
 pub(crate) struct Kinds {
@@ -161,15 +168,22 @@ fn defined(definition: &Value, api_version: &str, kind: &str) -> Option<Resource
 
 /// Keeps following what is wanted.
 pub(crate) async fn run(state: Weak<State>) {
+    let mut asked = false;
     loop {
         let Some(strong) = state.upgrade() else { return };
+        if !asked {
+            match find_claims(&strong).await {
+                Ok(()) => asked = true,
+                Err(error) => tracing::warn!(%error, "failed to ask for claims that nobody speaks of"),
+            }
+        }
         let missing = match sync(&strong).await {
             Ok(missing) => missing,
             Err(error) => {
                 tracing::warn!(%error, "failed to ask which kinds are served");
                 true
             }
-        };
+        } || !asked;
         strong.kinds.settled.send_replace(true);
         let changed = {
             let weak = Arc::downgrade(&strong);
@@ -189,6 +203,55 @@ pub(crate) async fn run(state: Weak<State>) {
             () = wait => *strong.kinds.discovery.lock() = None,
         }
     }
+}
+
+/// Wants the kinds that have claims although no policy and no binding names them.
+async fn find_claims(state: &State) -> Result<(), LinkError> {
+    let discovery = discover(&state.link).await?;
+    let named = wanted(state);
+    let unnamed: Vec<Resource> = discovery
+        .preferred()
+        .filter(|resource| {
+            let id = (resource.api_version(), resource.kind.clone());
+            !skip_kind(&id.0, &id.1)
+                && !named.contains(&id)
+                && ["list", "watch"].iter().all(|verb| resource.can(verb))
+        })
+        .cloned()
+        .collect();
+    for some in unnamed.chunks(QUESTIONS_AT_ONCE) {
+        let answers = some.iter().map(|resource| has_claims(state, resource));
+        for (resource, answer) in some.iter().zip(futures::future::join_all(answers).await) {
+            if answer? {
+                let id = (resource.api_version(), resource.kind.clone());
+                state.bound_kinds.lock().insert(id);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an object of a kind is claimed by a policy.
+async fn has_claims(state: &State, resource: &Resource) -> Result<bool, LinkError> {
+    for label in [keys::PP_ID, keys::CPP_ID] {
+        match has_label(state, resource, label).await {
+            Ok(true) => return Ok(true),
+            // What is not served any more, or is not ours to see, has no claims of ours.
+            Ok(false) | Err(LinkError::NotFound | LinkError::NotServed | LinkError::Refused { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+/// Whether an object of a kind has this label.
+async fn has_label(state: &State, resource: &Resource, label: &str) -> Result<bool, LinkError> {
+    let label = label.replace('/', "%2F");
+    let path = format!("{}?limit=1&labelSelector={label}", resource.collection(""));
+    let answer = state.link.get(&path).await?;
+    let list: Value =
+        serde_json::from_slice(&answer).map_err(|error| LinkError::BadAnswer(error.to_string()))?;
+    Ok(list["items"].as_array().is_some_and(|items| !items.is_empty()))
 }
 
 /// Follows what is wanted and not followed yet. Answers whether something wanted is not served.

@@ -197,20 +197,41 @@ impl Walk<'_> {
         let Some(template) = decision.mark(&self.template, self.binding.as_ref()) else {
             return Ok(());
         };
-        self.template = self.replace_template(&template).await?;
-        if let (Some(from), Some(policy)) = (&decision.preempted, &decision.holder) {
-            let message = format!(
-                "Policy({}) preempted policy({}) succeed",
-                named(policy),
-                joined(&from.namespace, &from.name)
-            );
-            self.state.metrics.preempt_policy(true);
-            let target = EventTarget::of_value(&self.template);
-            self.state
-                .events
-                .notice(&target, "PreemptPolicySucceed", &message);
+        if let Some(recorded) = decision.record_first(&self.template, self.binding.as_ref()) {
+            self.write_binding(recorded).await?;
         }
+        let claimed = self.replace_template(&template).await;
+        if let (Some(from), Some(policy)) = (&decision.preempted, &decision.holder) {
+            self.tell_preempted(policy, from, &claimed);
+        }
+        self.template = claimed?;
         Ok(())
+    }
+
+    /// Tells how a preemption went. One that met a change of the template is tried again, and told then.
+    fn tell_preempted(&self, policy: &PropagationPolicy, from: &Claim, claimed: &Result<Value, PassError>) {
+        let preemption = format!(
+            "Policy({}) preempted policy({})",
+            named(policy),
+            joined(&from.namespace, &from.name)
+        );
+        let (ok, reason, message) = match claimed {
+            Ok(_) => (true, "PreemptPolicySucceed", format!("{preemption} succeed")),
+            Err(error @ PassError::Link { .. }) => (
+                false,
+                "PreemptPolicyFailed",
+                format!("{preemption} failed: {error}"),
+            ),
+            Err(_) => return,
+        };
+        self.state.metrics.preempt_policy(ok);
+        let target = EventTarget::of_value(&self.template);
+        let events = &self.state.events;
+        if ok {
+            events.notice(&target, reason, &message);
+        } else {
+            events.warn(&target, reason, &message);
+        }
     }
 
     /// Nobody owns the template: its binding loses the claim, and everything stays where it is.

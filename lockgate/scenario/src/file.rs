@@ -110,10 +110,10 @@ pub enum Action {
     Restore(Vec<Reference>),
     /// Stops the controllers.
     Stop,
-    /// Starts the controllers.
-    Start,
-    /// Stops the controllers and starts them again.
-    Restart,
+    /// Starts the controllers, with other gates if some are said.
+    Start(Option<Gates>),
+    /// Stops the controllers and starts them again, with other gates if some are said.
+    Restart(Option<Gates>),
     /// Moves the controllers' clock.
     Advance(std::time::Duration),
     /// Breaks a member, or mends it.

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockgate_engine::Gates;
+
 use crate::backend::Backend;
 use crate::file::{Action, Place, Scenario, Step};
 use crate::line::Fuse;
@@ -139,6 +141,7 @@ async fn once(
         plane,
         world,
         mode,
+        gates: scenario.gates,
         running: None,
         cut: false,
         written: Vec::new(),
@@ -175,6 +178,8 @@ struct Runner<'a> {
     plane: &'a dyn Plane,
     world: World,
     mode: Mode,
+    /// The gates of the controllers that run, or are started next.
+    gates: Gates,
     running: Option<Running>,
     /// Whether the controllers were cut off.
     cut: bool,
@@ -332,7 +337,7 @@ impl Runner<'_> {
         let setup = Setup {
             hub: self.world.hub_client(&fuse),
             connector: self.world.connector(&fuse),
-            gates: self.scenario.gates,
+            gates: self.gates,
             clock: self.world.clock.clone(),
         };
         let controllers = self.plane.start(setup).await?;

@@ -15,7 +15,7 @@ use support::files;
 #[test]
 fn every_file_is_a_scenario() {
     let files = files();
-    assert!(files.len() >= 60, "{} files", files.len());
+    assert!(files.len() >= 200, "{} files", files.len());
     for file in files {
         let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
         assert!(scenario.about.len() > 20, "{}: say what it shows", file.display());

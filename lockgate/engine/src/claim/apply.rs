@@ -19,6 +19,17 @@ impl Decision {
         (claimed || recorded).then_some(marked)
     }
 
+    /// The binding with a record of the template as it is, if that must be written before the template is marked: defaults
+    /// have moved its content, and the mark may move its generation. Seen together, the two look like the user's change.
+    pub fn record_first(&self, template: &Value, binding: Option<&Binding>) -> Option<Binding> {
+        let binding = binding.filter(|_| self.defaulted)?;
+        self.mark(template, Some(binding))?;
+        let record = Record::find(template, Some(binding))?.following(template);
+        let mut recorded = binding.clone();
+        record_on(&mut recorded, &record);
+        Some(recorded)
+    }
+
     /// Without a binding the template carries the record, in the claim's own write.
     fn record_on_template(&self, template: &Value, claimed: bool, marked: &mut Value) -> bool {
         let own = Record::find(template, None).filter(|record| record.is_of(template));
@@ -38,13 +49,14 @@ impl Decision {
                 }
                 record
             }
-            (Act::Hold { refresh, .. }, _) if *refresh || claimed => match own {
+            (Act::Hold { refresh, .. }, _) if *refresh || claimed || self.restamps(own.as_ref()) => match own
+            {
                 Some(own) => own.following(template),
                 None => Record::of(template).by(&unknown_past(template), 0),
             },
             _ => return false,
         };
-        let record = record.on_template(template, marked).encode();
+        let record = self.stamp.put(record.on_template(template, marked)).encode();
         let differs = object::annotation(template, keys::ACTIVATED) != Some(&record);
         set(marked, "annotations", keys::ACTIVATED, Some(&record));
         differs
@@ -57,46 +69,59 @@ impl Decision {
             (Act::Activate(_), Some(policy)) => {
                 binding.spec = activated_spec(policy, template, Some(&binding.spec));
                 let record = Record::of(template).by(policy.permanent_id(), policy.metadata.generation);
-                put(binding, Some(&Claim::by(policy)), Some(&record));
+                put(binding, Some(&Claim::by(policy)), Some(&self.stamp.put(record)));
             }
-            (Act::Keep { refresh }, Some(policy)) => keep(policy, template, *refresh, binding),
+            (Act::Keep { refresh }, Some(policy)) => self.keep(policy, template, *refresh, binding),
             (Act::Hold { refresh, .. }, Some(policy)) => {
                 suspend(policy, binding);
                 let claim = Claim::on_binding(&binding.metadata);
                 let record = match Record::find(template, Some(binding)) {
-                    Some(old) if *refresh || old.generation_moved(template) => Some(old.following(template)),
+                    Some(old) if *refresh || old.generation_moved(template) || self.restamps(Some(&old)) => {
+                        Some(old.following(template))
+                    }
                     Some(_) => None,
                     None => {
                         let activated = claim.as_ref().map_or("", |claim| &claim.id);
                         Some(Record::of(template).by(activated, 0))
                     }
                 };
+                let record = record.map(|record| self.stamp.put(record));
                 put(binding, claim.as_ref(), record.as_ref());
             }
             (Act::Freeze { changed }, _) => {
                 let old = Record::find(template, Some(binding)).filter(|_| !changed);
-                put(binding, None, old.map(|old| old.following(template)).as_ref());
+                let record = old.map(|old| self.stamp.put(old.following(template)));
+                put(binding, None, record.as_ref());
             }
             _ => {}
         }
     }
-}
 
-/// The holder says what was activated: the binding says so too.
-fn keep(policy: &PropagationPolicy, template: &Value, refresh: bool, binding: &mut Binding) {
-    suspend(policy, binding);
-    let claim = Claim::by(policy);
-    let old = Record::find(template, Some(binding));
-    let settled = !refresh
-        && Claim::on_binding(&binding.metadata).as_ref() == Some(&claim)
-        && old.as_ref().is_some_and(|old| !old.generation_moved(template));
-    let record = match old {
-        _ if settled => None,
-        Some(old) => Some(old.following(template)),
-        None => Some(Record::of(template)),
-    };
-    let record = record.map(|record| record.by(policy.permanent_id(), policy.metadata.generation));
-    put(binding, Some(&claim), record.as_ref());
+    /// The holder says what was activated: the binding says so too.
+    fn keep(&self, policy: &PropagationPolicy, template: &Value, refresh: bool, binding: &mut Binding) {
+        suspend(policy, binding);
+        let claim = Claim::by(policy);
+        let old = Record::find(template, Some(binding));
+        let settled = !refresh
+            && Claim::on_binding(&binding.metadata).as_ref() == Some(&claim)
+            && !self.restamps(old.as_ref())
+            && old.as_ref().is_some_and(|old| !old.generation_moved(template));
+        let record = match old {
+            _ if settled => None,
+            Some(old) => Some(old.following(template)),
+            None => Some(Record::of(template)),
+        };
+        let record = record.map(|record| {
+            let record = record.by(policy.permanent_id(), policy.metadata.generation);
+            self.stamp.put(record)
+        });
+        put(binding, Some(&claim), record.as_ref());
+    }
+
+    /// Whether a record must say something else of the gate.
+    fn restamps(&self, record: Option<&Record>) -> bool {
+        record.is_some_and(|record| !self.stamp.is_on(record))
+    }
 }
 
 /// What a policy suspends is suspended at once, whatever else of it waits.
@@ -108,15 +133,19 @@ fn suspend(policy: &PropagationPolicy, binding: &mut Binding) {
 fn put(binding: &mut Binding, claim: Option<&Claim>, record: Option<&Record>) {
     Claim::mark_binding(claim, &mut binding.metadata);
     if let Some(record) = record {
-        let annotations = &mut binding.metadata.annotations;
-        annotations.insert(keys::ACTIVATED.to_owned(), record.encode());
-        // For people: a column cannot look into the record.
-        if record.policy_generation > 0 {
-            let generation = record.policy_generation.to_string();
-            annotations.insert(keys::ACTIVATED_GENERATION.to_owned(), generation);
-        } else {
-            annotations.remove(keys::ACTIVATED_GENERATION);
-        }
+        record_on(binding, record);
+    }
+}
+
+fn record_on(binding: &mut Binding, record: &Record) {
+    let annotations = &mut binding.metadata.annotations;
+    annotations.insert(keys::ACTIVATED.to_owned(), record.encode());
+    // For people: a column cannot look into the record.
+    if record.policy_generation > 0 {
+        let generation = record.policy_generation.to_string();
+        annotations.insert(keys::ACTIVATED_GENERATION.to_owned(), generation);
+    } else {
+        annotations.remove(keys::ACTIVATED_GENERATION);
     }
 }
 

@@ -11,8 +11,7 @@ use crate::selector::policy_match;
 /// The policy that owns the template from now on, and whose claim it took by preemption.
 pub(super) fn holder(input: &ClaimInput<'_>, past: &Past) -> (Option<Arc<PropagationPolicy>>, Option<Claim>) {
     let best = || input.policies.best(input.template).cloned();
-    // The template's claim is the authority. One that was stripped (`kubectl replace`) is restored from the binding.
-    let claim = Claim::on_template(input.template).or_else(|| Claim::on_binding(&input.binding?.metadata));
+    let claim = claimed(input);
     let current = claim.as_ref().and_then(|claim| find(input, claim));
 
     if input.gates.static_policy {
@@ -32,6 +31,19 @@ pub(super) fn holder(input: &ClaimInput<'_>, past: &Past) -> (Option<Arc<Propaga
             None => (Some(current), None),
         },
     }
+}
+
+/// Who owns the template if nobody takes it: the present owner; else nobody, where something was sent.
+pub(super) fn stays(input: &ClaimInput<'_>) -> Option<Arc<PropagationPolicy>> {
+    match claimed(input).and_then(|claim| find(input, &claim)) {
+        None if input.binding.is_none() => input.policies.best(input.template).cloned(),
+        current => current,
+    }
+}
+
+/// The template's claim is the authority. One that was stripped (`kubectl replace`) is restored from the binding.
+fn claimed(input: &ClaimInput<'_>) -> Option<Claim> {
+    Claim::on_template(input.template).or_else(|| Claim::on_binding(&input.binding?.metadata))
 }
 
 /// Whether something may have been activated for this template.

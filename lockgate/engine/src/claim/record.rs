@@ -27,9 +27,18 @@ pub struct Record {
     pub metadata: String,
     /// The hash of the rest of its user content.
     pub content: String,
+    /// The hash of the content that was activated, if defaults have moved it since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub basis: Option<String>,
     /// The request for activation that this one answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// Whether the gate `StaticPolicy` was on when this was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub static_policy: bool,
+    /// The policy, with its generation, that would have acted when the gate was switched, and was passed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<String>,
 }
 
 fn is_zero(value: &i64) -> bool {
@@ -89,6 +98,10 @@ impl Record {
     pub(super) fn following(&self, template: &Value) -> Self {
         let mut record = Self::of(template).by(&self.policy, self.policy_generation);
         record.request.clone_from(&self.request);
+        record.static_policy = self.static_policy;
+        record.passed.clone_from(&self.passed);
+        let basis = self.basis.as_ref().unwrap_or(&self.content);
+        record.basis = (*basis != record.content).then(|| basis.clone());
         record
     }
 

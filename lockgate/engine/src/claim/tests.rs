@@ -3,8 +3,10 @@
 mod evidence;
 mod holder;
 mod lazy;
+mod member;
 mod preemption;
 mod properties;
 mod statics;
 mod suspension;
+mod switch;
 mod world;

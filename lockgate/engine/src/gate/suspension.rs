@@ -12,7 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use lockgate_api::binding::TargetCluster;
 use lockgate_api::policy::{SuspendClusters, Suspension};
-use lockgate_api::rollout::RolloutStatus;
+use lockgate_api::rollout_policy::RolloutStatus;
 use lockgate_api::{BindingSpec, Condition, RolloutPolicy};
 
 use crate::observe::stamp;

@@ -2,7 +2,7 @@
 //!
 //! A Work keeps the digest of its inputs, and is rendered again when it differs. So what counts here must not depend on
 //! how rendering works today: pruning by kind, for one, may become better without moving anything. The prefix names the
-//! format; what is counted under it never changes.
+//! format; what is counted under it never changes. Works of an older format are compared in theirs.
 //!
 //! Not counted, although the manifest carries it: the claim, so that a template changes hands without a write to any
 //! member; the template's uid and generation, which move without any change of what it says (a restored backup, our own
@@ -15,9 +15,13 @@ use serde_json::{Map, Value, json};
 use super::RenderInput;
 use super::overrides::{SelectedRule, relevant_overrides};
 use super::stamp::{policy_resolution, template_resolution};
+use crate::claim::{short_hash, user_content};
 
 /// Names what is counted, and how.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
+
+/// The format in which metadata and content were one hash; that of namespaces still.
+const FIRST: &str = "1";
 
 /// How many hexadecimal digits of the hash are kept.
 const DIGITS: usize = 20;
@@ -48,6 +52,19 @@ pub fn manifest_hash(manifest: &Value) -> String {
 
 /// The hash of what the user wrote in a template. It is the same for all clusters, so it is worth keeping.
 pub fn content_hash(template: &Value) -> ValueHash {
+    activated_hash(template, None)
+}
+
+/// As [`content_hash`], of a template whose content had another hash when it was activated, and has been moved by defaults
+/// since: they are no reason to render it again.
+pub fn activated_hash(template: &Value, content: Option<&str>) -> ValueHash {
+    let metadata = template["metadata"].as_object().map(counted_metadata);
+    let content = content.map_or_else(|| short_hash(&user_content(template)), str::to_owned);
+    canonical_hash(&json!({ "metadata": metadata, "content": content }))
+}
+
+/// The hash of metadata and content in one.
+fn first_hash(template: &Value) -> ValueHash {
     let Some(fields) = template.as_object() else {
         return canonical_hash(template);
     };
@@ -83,18 +100,25 @@ fn counted_keys(map: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// The digest of what a manifest is rendered from: `1-` and hexadecimal digits.
+/// The digest of what a manifest is rendered from: `2-` and hexadecimal digits.
 pub fn inputs_digest(input: &RenderInput<'_>) -> String {
     inputs_digest_with(&content_hash(input.template), input)
 }
 
 /// As [`inputs_digest`], with the template's [`content_hash`] at hand.
 pub fn inputs_digest_with(content: &ValueHash, input: &RenderInput<'_>) -> String {
-    of_rules(
-        content,
-        input,
-        &relevant_overrides(input.template, input.cluster, input.overrides),
-    )
+    let rules = relevant_overrides(input.template, input.cluster, input.overrides);
+    of_rules(FORMAT, content, input, &rules)
+}
+
+/// Whether a digest, of whichever format, is of these inputs.
+pub fn is_digest_of(digest: &str, content: &ValueHash, input: &RenderInput<'_>) -> bool {
+    let rules = relevant_overrides(input.template, input.cluster, input.overrides);
+    let now = match digest.split_once('-') {
+        Some((FIRST, _)) => of_rules(FIRST, &first_hash(input.template), input, &rules),
+        _ => of_rules(FORMAT, content, input, &rules),
+    };
+    digest == now
 }
 
 /// As [`inputs_digest`], for a namespace that goes everywhere.
@@ -103,31 +127,43 @@ pub fn namespace_digest(
     cluster: &lockgate_api::Cluster,
     overrides: &[std::sync::Arc<lockgate_api::OverridePolicy>],
 ) -> String {
-    of_namespace(
-        &content_hash(namespace),
-        &relevant_overrides(namespace, cluster, overrides),
-    )
+    of_namespace(namespace, &relevant_overrides(namespace, cluster, overrides))
 }
 
 /// The digest when the rules are known.
-pub(super) fn of_rules(content: &ValueHash, input: &RenderInput<'_>, rules: &[SelectedRule<'_>]) -> String {
-    let resolution =
-        template_resolution(input.template).unwrap_or_else(|| policy_resolution(input.conflict_resolution));
-    shown(&json!({
-        "template": content.to_string(),
-        "binding": input.binding_id,
-        "replicas": input.replicas,
-        "completions": input.completions,
-        "conflictResolution": resolution,
-        "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
-    }))
+pub(super) fn of_input(input: &RenderInput<'_>, rules: &[SelectedRule<'_>]) -> String {
+    of_rules(FORMAT, &content_hash(input.template), input, rules)
 }
 
-pub(super) fn of_namespace(content: &ValueHash, rules: &[SelectedRule<'_>]) -> String {
-    shown(&json!({
-        "namespace": content.to_string(),
-        "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
-    }))
+fn of_rules(
+    format: &str,
+    content: &ValueHash,
+    input: &RenderInput<'_>,
+    rules: &[SelectedRule<'_>],
+) -> String {
+    let resolution =
+        template_resolution(input.template).unwrap_or_else(|| policy_resolution(input.conflict_resolution));
+    shown(
+        format,
+        &json!({
+            "template": content.to_string(),
+            "binding": input.binding_id,
+            "replicas": input.replicas,
+            "completions": input.completions,
+            "conflictResolution": resolution,
+            "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
+        }),
+    )
+}
+
+pub(super) fn of_namespace(namespace: &Value, rules: &[SelectedRule<'_>]) -> String {
+    shown(
+        FIRST,
+        &json!({
+            "namespace": first_hash(namespace).to_string(),
+            "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
+        }),
+    )
 }
 
 /// A rule as the Work names it: the policy, and what it changes.
@@ -139,7 +175,7 @@ fn counted_rule(rule: &SelectedRule<'_>) -> Value {
     })
 }
 
-fn shown(inputs: &Value) -> String {
+fn shown(format: &str, inputs: &Value) -> String {
     let hash = canonical_hash(inputs).to_string();
-    format!("{FORMAT}-{}", &hash[..DIGITS])
+    format!("{format}-{}", &hash[..DIGITS])
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use lockgate_api::work::Workload;
 use lockgate_api::{Binding, Cluster, OverridePolicy, Work, keys, names};
+use lockgate_engine::claim::Record;
 use lockgate_engine::gate::{self, Holds, Removal};
 use lockgate_engine::observe;
 use lockgate_engine::place::webster;
@@ -59,7 +60,8 @@ impl Walk<'_> {
             .get(self.id)
             .cloned()
             .unwrap_or_default();
-        let content = render::content_hash(&self.template);
+        let basis = Record::find(&self.template, Some(binding)).and_then(|record| record.basis);
+        let content = render::activated_hash(&self.template, basis.as_deref());
         let holders = self.holders(binding);
         let holds = holders.of(binding);
         let mut turned = false;
@@ -189,11 +191,10 @@ impl Walk<'_> {
         let was_suspended = known.as_ref().and_then(|work| work.spec.suspend_dispatching);
         let turned = was_suspended.unwrap_or(false) != suspended.is;
         let preserve = Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
-        let digest = render::inputs_digest_with(content, &input);
         let rendered = known
             .as_ref()
             .and_then(|work| work.metadata.annotation(keys::RENDERED_FROM))
-            == Some(&digest);
+            .is_some_and(|digest| render::is_digest_of(digest, content, &input));
         if let Some(known) = &known
             && rendered
             && !self.render
@@ -208,7 +209,8 @@ impl Walk<'_> {
         suspended.put(&mut work);
         work.spec.preserve_resources_on_deletion = preserve;
         if !rendered || self.render {
-            let rendered = render::render(&input).map_err(|error| error.to_string())?;
+            let mut rendered = render::render(&input).map_err(|error| error.to_string())?;
+            rendered.digest = render::inputs_digest_with(content, &input);
             // What another control plane rendered the same way stays as it is.
             let same = old.as_ref().is_some_and(|old| {
                 old.metadata.annotation(keys::RENDERED_FROM).is_none()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::fields::{self, Fields};
-use super::{Action, Cascade, Fault, Mistake, Place, Step, expect};
+use super::{Action, Cascade, Fault, Mistake, Place, Step, expect, read_gates};
 use crate::path::Path;
 use crate::reference::{Reference, options};
 use crate::yaml::{Content, Node};
@@ -29,6 +29,7 @@ pub(super) fn read(node: &Node, members: &[String], directory: &FilePath) -> Res
     };
     let refused = fields.optional_text("refused")?;
     let set = fields.take("set");
+    let gates = fields.take("gates");
     let (verb, body) = fields.one_of(VERBS)?;
     fields.end()?;
     if let Some(set) = &set
@@ -39,6 +40,12 @@ pub(super) fn read(node: &Node, members: &[String], directory: &FilePath) -> Res
             format!("`set` belongs to edit, not to {verb}"),
         ));
     }
+    if let Some(gates) = &gates
+        && !matches!(verb, "start" | "restart")
+    {
+        let what = format!("`gates` belongs to start and restart, not to {verb}");
+        return Err(Mistake::new(gates.line, what));
+    }
     if refused.is_some()
         && !matches!(
             verb,
@@ -47,7 +54,10 @@ pub(super) fn read(node: &Node, members: &[String], directory: &FilePath) -> Res
     {
         return Err(Mistake::new(node.line, format!("no server can refuse {verb}")));
     }
-    let (action, detail) = action(verb, &body, set.as_ref(), members, directory)?;
+    let (mut action, detail) = action(verb, &body, set.as_ref(), members, directory)?;
+    if let (Action::Start(wanted) | Action::Restart(wanted), Some(node)) = (&mut action, gates) {
+        *wanted = Some(read_gates(&node)?);
+    }
     let title = match &on {
         Place::Hub => format!("{verb} {detail}"),
         Place::Member(name) => format!("{verb} {detail} on {name}"),
@@ -122,8 +132,8 @@ fn action(
             }
             let action = match verb {
                 "stop" => Action::Stop,
-                "start" => Action::Start,
-                _ => Action::Restart,
+                "start" => Action::Start(None),
+                _ => Action::Restart(None),
             };
             (action, what)
         }

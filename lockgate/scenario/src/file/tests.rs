@@ -28,6 +28,7 @@ steps:
 - mark: here
 - remember: {uid: deployment/web -n shop metadata.uid}
 - restart: controllers
+  gates: {PropagationPolicyPreemption: true}
 - expect:
   - exists: deployment/web -n shop
     only-on: [member1]

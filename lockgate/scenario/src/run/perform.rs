@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Mode, Runner, failure};
 use crate::file::{Action, Step};
+use crate::matching::Memory;
 use crate::reference::Reference;
 use crate::report::Failure;
 use crate::server::{Problem, Server, Written};
@@ -26,8 +27,14 @@ impl Runner<'_> {
                 self.stop().await;
                 Ok(())
             }
-            Action::Start => self.start().await,
-            Action::Restart => self.restart().await,
+            Action::Start(gates) => {
+                self.gates = gates.unwrap_or(self.gates);
+                self.start().await
+            }
+            Action::Restart(gates) => {
+                self.gates = gates.unwrap_or(self.gates);
+                self.restart().await
+            }
             Action::Advance(time) => self.advance(*time).await,
             Action::Member(name, fault) => {
                 if let Some(site) = self.world.members.get(name) {
@@ -39,7 +46,10 @@ impl Runner<'_> {
                 let Some(site) = self.world.site(&step.on) else {
                     return Err(failed("a server", format!("there is no {}", step.on)));
                 };
-                let answer = write(site, &step.action).await;
+                let answer = match self.filled(&step.action) {
+                    Ok(action) => write(site, &action).await,
+                    Err(what) => return Err(failed("values that were remembered", what)),
+                };
                 return match (answer, &step.refused) {
                     (Ok(written), None) => {
                         let on = step.on.clone();
@@ -64,6 +74,21 @@ impl Runner<'_> {
         done.map_err(|what| failed("that this is done", what))
     }
 
+    /// An action with the remembered values in its objects: a text that is `$name` and nothing else.
+    fn filled(&self, action: &Action) -> Result<Action, String> {
+        let mut action = action.clone();
+        match &mut action {
+            Action::Apply(objects) => {
+                for object in objects {
+                    fill(object, &self.memory)?;
+                }
+            }
+            Action::Create(object) | Action::Replace(object) => fill(object, &self.memory)?,
+            _ => {}
+        }
+        Ok(action)
+    }
+
     /// Moves the clock, and lets everything happen that waits for it.
     async fn advance(&mut self, time: Duration) -> Result<(), String> {
         let slice = SLICE.max(time / MAX_SLICES);
@@ -75,6 +100,26 @@ impl Runner<'_> {
             self.settle().await?;
         }
         Ok(())
+    }
+}
+
+fn fill(value: &mut Value, memory: &Memory) -> Result<(), String> {
+    match value {
+        Value::Array(items) => items.iter_mut().try_for_each(|item| fill(item, memory)),
+        Value::Object(map) => map.values_mut().try_for_each(|item| fill(item, memory)),
+        Value::String(text) => {
+            let name = text.strip_prefix('$').filter(|name| {
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+            });
+            if let Some(name) = name {
+                let known = memory.get(name);
+                *value = known
+                    .cloned()
+                    .ok_or_else(|| format!("nothing is called {name:?}"))?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -25,6 +25,17 @@ pub(crate) fn files() -> Vec<PathBuf> {
     files
 }
 
+/// The folder and the name of a scenario.
+#[allow(dead_code, reason = "not every test that shares this module runs files")]
+pub(crate) fn name(file: &Path) -> String {
+    let part = |part: Option<&std::ffi::OsStr>| part.unwrap().to_string_lossy().into_owned();
+    format!(
+        "{}/{}",
+        part(file.parent().unwrap().file_name()),
+        part(file.file_stem())
+    )
+}
+
 /// Says what the controllers do, if `LOCKGATE_LOG` asks for it.
 #[allow(dead_code, reason = "not every test that shares this module logs")]
 pub(crate) fn start_logging() {
@@ -36,19 +47,20 @@ pub(crate) fn start_logging() {
         .try_init();
 }
 
-/// Runs the files whose names contain `SCENARIO`, prints a line for each, and gives the reports of those that failed.
+/// Runs the files whose folder and name contain `SCENARIO`, prints a line for each, and gives the reports of those that failed.
 #[allow(dead_code, reason = "not every test that shares this module runs files")]
 pub(crate) async fn run_all(backend: &mut dyn Backend, plane: &dyn Plane, variant: Variant) -> Vec<String> {
     let part = std::env::var("SCENARIO").unwrap_or_default();
     let mut failures = Vec::new();
     for file in files() {
-        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
-        if !scenario.name.contains(&part) {
+        let name = name(&file);
+        if !name.contains(&part) {
             continue;
         }
+        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
         let outcome = run(&scenario, backend, plane, variant).await;
         let word = if outcome.failure.is_none() { "ok  " } else { "FAIL" };
-        let (name, took, runs) = (&outcome.name, outcome.took.as_millis(), outcome.runs);
+        let (took, runs) = (outcome.took.as_millis(), outcome.runs);
         println!("{word} {name} ({took} ms, {runs} runs)");
         failures.extend(outcome.failure.map(|failure| failure.to_string()));
     }

@@ -339,3 +339,39 @@ fn requests_are_asked_once() {
         assert_eq!(past.change, Change::None, "a request is no change");
     }
 }
+
+#[test]
+fn what_was_activated_is_remembered_while_defaults_move_it() {
+    let before = deployment();
+    let activated = Record::of(&before).by("p", 1);
+    assert_eq!(activated.basis, None);
+    let mut defaulted = before.clone();
+    defaulted["spec"]["paused"] = json!(false);
+    let once = activated.following(&defaulted);
+    assert_eq!(once.basis.as_ref(), Some(&activated.content));
+    assert_eq!(
+        once.compare(&defaulted, &ContentHashes::of(&defaulted)),
+        Change::None
+    );
+    let mut again = defaulted.clone();
+    again["spec"]["progressDeadlineSeconds"] = json!(600);
+    assert_eq!(once.following(&again).basis, Some(activated.content.clone()));
+    // The default goes again, or the template is activated as it is now.
+    assert_eq!(once.following(&before), activated);
+    assert_eq!(Record::of(&defaulted).basis, None);
+}
+
+/// Records of newer controllers may say more, and those of older ones less.
+#[test]
+fn records_of_other_versions_are_read() {
+    let template = deployment();
+    let record = Record::of(&template).by("p", 1);
+    let mut more: Value = serde_json::from_str(&record.encode()).unwrap();
+    more["unheard"] = json!({ "of": true });
+    let mut binding = Binding::default();
+    binding
+        .metadata
+        .annotations
+        .insert(keys::ACTIVATED.to_owned(), more.to_string());
+    assert_eq!(Record::find(&template, Some(&binding)), Some(record));
+}

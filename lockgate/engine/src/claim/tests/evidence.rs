@@ -4,7 +4,7 @@ use lockgate_api::keys;
 use serde_json::json;
 
 use super::world::{Kind, Scope, World, rule};
-use crate::claim::{Act, Claim, HoldReason, Record};
+use crate::claim::{Claim, Record};
 use crate::gates::Gates;
 
 fn each(story: impl Fn(World)) {
@@ -197,29 +197,6 @@ fn cut_off_before_the_binding_is_there() {
         w.apply(rule("p", "m1").lazy());
         w.pass(1);
         w.apply(rule("p", "m2").lazy()).then("p/p m2");
-    });
-}
-
-#[test]
-fn switching_the_gate_moves_nothing() {
-    each(|mut w| {
-        w.apply(rule("p", "m1")).create().then("p/p m1");
-        w.gates.static_policy = true;
-        w.then("p/p m1");
-        w.apply(rule("p", "m2")).then("p/p m1");
-        let held = w.decide().unwrap().act;
-        assert!(
-            matches!(
-                held,
-                Act::Hold {
-                    why: HoldReason::StaticPolicy,
-                    refresh: false
-                }
-            ),
-            "{held:?}"
-        );
-        w.gates.static_policy = false;
-        w.then("p/p m2");
     });
 }
 

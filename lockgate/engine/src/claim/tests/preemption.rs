@@ -198,6 +198,27 @@ fn a_priority_that_falls_lets_others_in() {
     }
 }
 
+/// Each rival by itself: a fall from 10 to 4 lets in those of 10, 9 and 5; not that of 4, and that of 11 came before it.
+#[test]
+fn a_priority_that_falls_lets_in_those_of_the_range() {
+    for (rival, before, after) in [
+        (4, "h", "h"),
+        (5, "h", "r"),
+        (9, "h", "r"),
+        (10, "h", "r"),
+        (11, "r", "r"),
+    ] {
+        World::each(gates(), |mut w| {
+            let holder = |w: &World| Claim::on_template(w.template.as_ref().unwrap()).unwrap().name;
+            w.apply(rule("h", "m1").priority(10)).create().then("h/h m1");
+            w.apply(rule("r", "m2").priority(rival).always()).settle();
+            assert_eq!(holder(&w), before, "{rival}");
+            w.apply(rule("h", "m1").priority(4)).settle();
+            assert_eq!(holder(&w), after, "{rival}");
+        });
+    }
+}
+
 #[test]
 fn a_lazy_preemptor_takes_the_claim_alone() {
     World::each(gates(), |mut w| {

@@ -5,8 +5,9 @@ use lockgate_api::policy::Suspension;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::member::Member;
 use super::world::{Kind, Rule, Scope, World, rule};
-use crate::claim::{Change, Claim, propagation_differs};
+use crate::claim::{Change, Claim, HoldReason, propagation_differs};
 use crate::gate::is_suspended;
 use crate::gates::Gates;
 
@@ -25,6 +26,31 @@ enum Step {
     Delete(usize),
     DeleteSlowly(usize),
     Restart,
+    /// The controllers come back with other gates: StaticPolicy, preemption.
+    Gates(bool, bool),
+    Override(u8),
+}
+
+/// What is done at once: only the last of it is noticed.
+struct Burst<'a> {
+    steps: &'a [Step],
+    /// Whether the user wrote something that nobody has acted on yet.
+    may_act: bool,
+}
+
+impl Burst<'_> {
+    fn creates(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Create))
+    }
+
+    /// Whether gates were switched that move nothing, and nothing else happened.
+    fn only_switches(&self, before: &World, after: &World) -> bool {
+        let gates = |step: &Step| matches!(step, Step::Gates(..) | Step::Restart);
+        self.steps.iter().all(gates)
+            && (before.gates.preemption
+                || !after.gates.preemption
+                || before.gates.static_policy != after.gates.static_policy)
+    }
 }
 
 /// A policy of one of four names: two of each scope.
@@ -107,6 +133,16 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..4_usize).prop_map(Step::Delete),
         1 => (0..4_usize).prop_map(Step::DeleteSlowly),
         1 => Just(Step::Restart),
+        1 => (0..3_u8).prop_map(Step::Override),
+        1 => any::<(bool, bool)>().prop_map(|(fixed, preemption)| Step::Gates(fixed, preemption)),
+    ]
+}
+
+/// Steps of which only the last is noticed: the events of the others are lost.
+fn burst() -> impl Strategy<Value = Vec<Step>> {
+    prop_oneof![
+        3 => step().prop_map(|step| vec![step]),
+        1 => prop::collection::vec(step(), 2..4),
     ]
 }
 
@@ -123,7 +159,7 @@ fn suspension(w: &World) -> Option<Suspension> {
 }
 
 /// Does the step. Answers whether the user wrote something, so that it may act whatever the policy prefers.
-fn act(w: &mut World, step: &Step) -> bool {
+fn act(w: &mut World, member: &mut Member, step: &Step) -> bool {
     let before = w.template.clone();
     match step {
         Step::Create => {
@@ -139,6 +175,11 @@ fn act(w: &mut World, step: &Step) -> bool {
             w.delete_slowly(NAMES[*slot]);
         }
         Step::Restart => {}
+        Step::Override(value) => member.override_with(*value),
+        Step::Gates(static_policy, preemption) => {
+            w.gates.static_policy = *static_policy;
+            w.gates.preemption = *preemption;
+        }
         _ if w.template.is_none() => {}
         Step::Scale(replicas) => {
             w.scale(*replicas);
@@ -169,15 +210,22 @@ fn act(w: &mut World, step: &Step) -> bool {
         Step::Create | Step::Scale(_) | Step::Touch(_) | Step::Relabel(_) | Step::Ask(_) => wrote,
         // Without a generation nobody can tell a default from an edit.
         Step::AddDefault(_) => wrote && w.kind == Kind::ConfigMap,
+        // Before it is claimed, only versions tell whether a template was written after its policy, whatever was written.
+        Step::SystemKey(_) => {
+            let unclaimed = |template: &Value| Claim::on_template(template).is_none();
+            wrote && before.as_ref().is_some_and(unclaimed)
+        }
         // Replacing a template that waits takes its record along: it is one that the user wrote after the policy came.
         Step::Strip => wrote && w.binding.is_none(),
         _ => false,
     }
 }
 
-fn check(w: &World, step: &Step, before: &World, may_act: bool) -> Result<(), TestCaseError> {
+/// Checks the outcome. Answers whether something could act.
+fn check(w: &World, burst: &Burst<'_>, before: &World) -> Result<bool, TestCaseError> {
+    let (step, may_act) = (&burst.steps, burst.may_act);
     let Some(template) = &w.template else {
-        return Ok(());
+        return Ok(false);
     };
     // Never both kinds of marks, on neither object.
     let marks = |of: &dyn Fn(&str) -> bool| {
@@ -199,10 +247,14 @@ fn check(w: &World, step: &Step, before: &World, may_act: bool) -> Result<(), Te
     }
 
     // What was activated changes only for a reason.
-    let holder = w.decide().and_then(|decision| decision.holder);
-    let immediate = holder.as_ref().is_some_and(|policy| !policy.spec.is_lazy());
+    let decision = w.decide();
+    let held = decision
+        .as_ref()
+        .is_some_and(|decision| decision.waits == Some(HoldReason::GateChanged));
+    let holder = decision.and_then(|decision| decision.holder);
+    let immediate = holder.as_ref().is_some_and(|policy| !policy.spec.is_lazy()) && !held;
     let unmanaged = before.binding.is_none();
-    let acts = immediate && (!w.gates.static_policy || unmanaged);
+    let acts = immediate && (!w.gates.static_policy || unmanaged) && !burst.only_switches(before, w);
     if !may_act && !acts {
         prop_assert_eq!(activated(w), activated(before), "{:?}", step);
         // Suspensions may grow, and never shrink.
@@ -229,13 +281,13 @@ fn check(w: &World, step: &Step, before: &World, may_act: bool) -> Result<(), Te
         prop_assert!(w.binding.is_some());
     }
     // Nothing is ever taken away.
-    prop_assert!(before.binding.is_none() || w.binding.is_some() || matches!(step, Step::Create));
+    prop_assert!(before.binding.is_none() || w.binding.is_some() || burst.creates());
     if holder.is_none()
         && let Some(binding) = &w.binding
     {
         prop_assert_eq!(Claim::on_binding(&binding.metadata), None);
     }
-    Ok(())
+    Ok(may_act || acts)
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -258,20 +310,34 @@ proptest! {
         kind in kind(),
         gates in gates(),
         hasty in any::<bool>(),
-        steps in prop::collection::vec((step(), any::<bool>()), 1..14),
+        bursts in prop::collection::vec((burst(), any::<bool>()), 1..14),
     ) {
         let mut w = World::new(kind, Scope::Namespaced, gates);
         w.hasty = hasty;
+        let mut member = Member::default();
         // What the user wrote and nobody has acted on yet.
         let mut waiting = false;
-        for (step, cut) in &steps {
+        for (steps, cut) in &bursts {
             let before = w.clone();
-            waiting |= act(&mut w, step);
+            for step in steps {
+                waiting |= act(&mut w, &mut member, step);
+            }
+            // Where the generation moves as well, nobody can tell a default from an edit either.
+            let generation = |w: &World| w.template.as_ref().map(crate::object::generation);
+            let defaults = steps.iter().any(|step| matches!(step, Step::AddDefault(_)));
+            waiting |= defaults && generation(&w) != generation(&before);
             w.cut = *cut;
             // Deciding again changes nothing: checked by settling.
             w.settle();
-            let before = if matches!(step, Step::Create) { w.clone() } else { before };
-            check(&w, step, &before, waiting)?;
+            let burst = Burst { steps, may_act: waiting };
+            let before = if burst.creates() { w.clone() } else { before };
+            let acted = check(&w, &burst, &before)?;
+            // What members see changes for the same reasons, and for overrides.
+            let (saw, overridden) = (member.sees().cloned(), member.is_overridden());
+            member.send(&w);
+            if !acted && !overridden && !burst.creates() {
+                prop_assert_eq!(member.sees(), saw.as_ref(), "{:?}", steps);
+            }
             let held = w.template.as_ref().is_some_and(|template| Claim::on_template(template).is_some());
             let asked = w.template.as_ref().is_some_and(|template| {
                 template["metadata"]["annotations"].get(keys::ACTIVATE).is_some()
@@ -286,17 +352,20 @@ proptest! {
     fn whenever_it_is_cut_off(
         kind in kind(),
         gates in gates(),
-        steps in prop::collection::vec(step(), 1..12),
+        bursts in prop::collection::vec(burst(), 1..12),
     ) {
         let mut whole = World::new(kind, Scope::Namespaced, gates);
         let mut cut = whole.clone();
         cut.cut = true;
-        for step in &steps {
-            act(&mut whole, step);
-            act(&mut cut, step);
+        let mut member = Member::default();
+        for steps in &bursts {
+            for step in steps {
+                act(&mut whole, &mut member, step);
+                act(&mut cut, &mut member, step);
+            }
             whole.settle();
             cut.settle();
-            prop_assert_eq!(whole.shown(), cut.shown(), "{:?}", step);
+            prop_assert_eq!(whole.shown(), cut.shown(), "{:?}", steps);
             prop_assert_eq!(activated(&whole), activated(&cut));
             prop_assert_eq!(suspension(&whole), suspension(&cut));
         }
