@@ -9,13 +9,16 @@ use serde_json::Value;
 use crate::object;
 use crate::selector::best_priority;
 
+/// The policies that ask for each name.
+type ByName = BTreeMap<String, Vec<Arc<RolloutPolicy>>>;
+
 /// Rollout policies of both kinds, by namespace and name.
 #[derive(Clone, Debug, Default)]
 pub struct RolloutIndex {
     /// By namespace, then name.
     policies: BTreeMap<String, BTreeMap<String, Arc<RolloutPolicy>>>,
     /// By apiVersion, kind, and the name that a selector asks for; empty: any.
-    postings: BTreeMap<String, BTreeMap<String, BTreeMap<String, Vec<Arc<RolloutPolicy>>>>>,
+    postings: BTreeMap<String, BTreeMap<String, ByName>>,
 }
 
 impl RolloutIndex {
