@@ -42,15 +42,15 @@ pub(crate) async fn check(server: &Server) {
         ),
         (
             "/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings",
-            "Name SCHEDULED FULLYAPPLIED AGE",
+            "Name SCHEDULED FULLYAPPLIED POLICY-GENERATION AGE",
             "api-deployment",
-            json!(["True", "False"]),
+            json!(["True", "False", null]),
         ),
         (
             "/apis/work.karmada.io/v1alpha2/clusterresourcebindings",
-            "Name SCHEDULED FULLYAPPLIED AGE",
+            "Name SCHEDULED FULLYAPPLIED POLICY-GENERATION AGE",
             "shop-reader-clusterrole",
-            json!(["True", "True"]),
+            json!(["True", "True", null]),
         ),
         (
             "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works",
