@@ -18,15 +18,15 @@ pub(crate) async fn check(server: &Server) {
     let cases: [(&str, &str, &str, Value); 8] = [
         (
             "/apis/policy.karmada.io/v1alpha1/namespaces/shop/propagationpolicies",
-            "Name CONFLICT-RESOLUTION PRIORITY AGE",
+            "Name CONFLICT-RESOLUTION PRIORITY CLAIMED UP-TO-DATE PENDING FAILING AGE",
             "web",
-            json!(["Abort", "0"]),
+            json!(["Abort", "0", null, null, null, null]),
         ),
         (
             "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies",
-            "Name CONFLICT-RESOLUTION PRIORITY AGE",
+            "Name CONFLICT-RESOLUTION PRIORITY CLAIMED UP-TO-DATE PENDING FAILING AGE",
             "roles",
-            json!(["Abort", "0"]),
+            json!(["Abort", "0", null, null, null, null]),
         ),
         (
             "/apis/policy.karmada.io/v1alpha1/namespaces/shop/overridepolicies",
