@@ -17,6 +17,7 @@ mod load;
 mod phases;
 mod report;
 mod suspension;
+mod waits;
 mod world;
 
 use std::io::Write as _;
@@ -42,6 +43,9 @@ pub struct FleetArguments {
     /// Members make their workloads ready, and the status comes back
     #[arg(long)]
     pub ready: bool,
+    /// Also measure policies that wait and policies that preempt
+    #[arg(long)]
+    pub waits: bool,
     /// How many requests of the load are under way at a time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub concurrency: u32,

@@ -38,4 +38,5 @@ mod watch;
 pub use arguments::{ApiArguments, Format, RealChoice, Section};
 pub use error::BenchError;
 pub use fleet::{FleetArguments, run_fleet};
+pub use progress::Progress;
 pub use run::run;

@@ -13,7 +13,7 @@ const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 /// One piece of work that takes a while. Clones speak of the same one.
 #[derive(Clone)]
-pub(crate) struct Progress(Arc<Inner>);
+pub struct Progress(Arc<Inner>);
 
 struct Inner {
     label: String,
@@ -32,7 +32,7 @@ enum Shown {
 
 impl Progress {
     /// Work in `total` steps.
-    pub(crate) fn start(label: impl Into<String>, total: usize) -> Self {
+    pub fn start(label: impl Into<String>, total: usize) -> Self {
         let (label, total) = (label.into(), total as u64);
         let shown = if std::io::stderr().is_terminal() {
             Shown::Bar(bar(&label, total))
@@ -51,7 +51,7 @@ impl Progress {
     }
 
     /// So many steps more are done.
-    pub(crate) fn advance(&self, steps: u64) {
+    pub fn advance(&self, steps: u64) {
         let inner = &self.0;
         let done = inner.done.fetch_add(steps, Ordering::Relaxed) + steps;
         let elapsed = inner.begun.elapsed();

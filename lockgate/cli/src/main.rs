@@ -1,11 +1,13 @@
 //! The `lockgate` binary: parses, calls, prints.
 
+mod activate;
 mod connect;
 mod controller;
 mod crds;
 mod exit;
 mod gates;
 mod join;
+mod pending;
 mod print;
 mod rollout;
 mod scenario;
@@ -13,6 +15,7 @@ mod status;
 mod suspend;
 mod unjoin;
 mod up;
+mod waiting;
 
 use clap::{Parser, Subcommand};
 
@@ -53,6 +56,11 @@ enum Command {
     Suspend(suspend::SuspendArguments),
     /// Let a resource go that is held back
     Resume(suspend::ResumeArguments),
+    /// Show what waits for a change of its own, and what it would do
+    Pending(pending::PendingArguments),
+    /// Activate what waits, now
+    #[command(visible_alias = "reconcile")]
+    Activate(activate::ActivateArguments),
     /// Print the definitions that a hub needs, for `kubectl apply --server-side -f -`
     Crds,
     /// Run scenario files, and say which hold
@@ -96,6 +104,8 @@ fn main() -> std::process::ExitCode {
         Command::Rollout(command) => rollout::run(&command),
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),
+        Command::Pending(arguments) => pending::run(&arguments),
+        Command::Activate(arguments) => activate::run(&arguments),
         Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Crds => crds::run(),
         Command::Bench(bench) => {

@@ -3,12 +3,12 @@
 //!
 //! [`gather`] reads, [`template`] and [`fleet`] decide what to say (pure, as everything they use), [`show`] prints.
 
-mod claim;
+pub(crate) mod claim;
 mod fleet;
 pub(crate) mod gather;
 pub(crate) mod judge;
-mod kinds;
-mod objects;
+pub(crate) mod kinds;
+pub(crate) mod objects;
 mod report;
 mod show;
 mod template;

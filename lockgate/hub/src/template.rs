@@ -197,6 +197,9 @@ impl Walk<'_> {
         let Some(template) = decision.mark(&self.template, self.binding.as_ref()) else {
             return Ok(());
         };
+        if let Some(recorded) = decision.record_first(&self.template, self.binding.as_ref()) {
+            self.write_binding(recorded).await?;
+        }
         let claimed = self.replace_template(&template).await;
         if let (Some(from), Some(policy)) = (&decision.preempted, &decision.holder) {
             self.tell_preempted(policy, from, &claimed);
@@ -223,10 +226,11 @@ impl Walk<'_> {
         };
         self.state.metrics.preempt_policy(ok);
         let target = EventTarget::of_value(&self.template);
+        let events = &self.state.events;
         if ok {
-            self.state.events.notice(&target, reason, &message);
+            events.notice(&target, reason, &message);
         } else {
-            self.state.events.warn(&target, reason, &message);
+            events.warn(&target, reason, &message);
         }
     }
 

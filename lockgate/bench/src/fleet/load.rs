@@ -19,6 +19,9 @@ pub(crate) const REPLICAS: i64 = 2;
 /// The policy's name.
 pub(crate) const POLICY: &str = "bench";
 
+/// The name of the policy that preempts it.
+pub(crate) const PREEMPTING: &str = "preempting";
+
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/bench/deployments";
 const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/bench/propagationpolicies";
 
@@ -91,8 +94,7 @@ impl Driver {
 
     /// Other clusters for everything.
     pub(crate) async fn retarget(&self, clusters: &[String]) -> Result<(), BenchError> {
-        let change = json!({"spec": {"placement": {"clusterAffinity": {"clusterNames": clusters}}}});
-        self.send(Method::PATCH, &format!("{POLICIES}/{POLICY}"), &change)
+        self.edit_policy(&json!({"placement": {"clusterAffinity": {"clusterNames": clusters}}}))
             .await
     }
 
@@ -103,9 +105,31 @@ impl Driver {
         } else {
             Value::Null
         };
-        let change = json!({"spec": {"suspension": suspension}});
+        self.edit_policy(&json!({"suspension": suspension})).await
+    }
+
+    /// Changes fields of the policy's spec.
+    pub(crate) async fn edit_policy(&self, spec: &Value) -> Result<(), BenchError> {
+        let change = json!({ "spec": spec });
         self.send(Method::PATCH, &format!("{POLICIES}/{POLICY}"), &change)
             .await
+    }
+
+    /// A policy that takes the first objects from the other.
+    pub(crate) async fn preempt(&self, count: usize, clusters: &[String]) -> Result<(), BenchError> {
+        let selector = |number| json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name(number)});
+        let mut policy = policy(clusters);
+        policy["metadata"]["name"] = json!(PREEMPTING);
+        policy["spec"]["resourceSelectors"] = (0..count).map(selector).collect();
+        policy["spec"]["priority"] = json!(10);
+        policy["spec"]["preemption"] = json!("Always");
+        self.send(Method::POST, POLICIES, &policy).await
+    }
+
+    /// Takes that policy away.
+    pub(crate) async fn stop_preempting(&self) -> Result<(), BenchError> {
+        let path = format!("{POLICIES}/{PREEMPTING}");
+        self.send(Method::DELETE, &path, &json!({})).await
     }
 
     pub(crate) async fn create(&self, number: usize) -> Result<(), BenchError> {

@@ -1,4 +1,5 @@
-//! The phases: create, single objects, touch, retarget, restore, suspend, resume, restart.
+//! The phases: create, single objects, touch, retarget, restore, suspend, resume, restart; those of [`waits`] if they are
+//! asked for.
 
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use crate::fleet::FleetArguments;
 use crate::fleet::expect::{Expected, verify};
 use crate::fleet::report::{Phase, Writes};
 use crate::fleet::suspension;
+use crate::fleet::waits;
 use crate::fleet::world::{MemberCluster, SINGLES, World, until};
 use crate::latencies::Latencies;
 use crate::process::Process;
@@ -84,6 +86,10 @@ pub(crate) async fn all(
     }
 
     expected.stamp = suspension::measure(world, &expected, patience, phases).await?;
+    if arguments.waits {
+        waits::lazy_edit(world, &expected, patience, phases).await?;
+        waits::preempt(world, &expected, patience, phases).await?;
+    }
 
     world.stop_control().await;
     let meter = Meter::start(world, "restart", 0, patience)?;

@@ -136,6 +136,7 @@ impl World {
             .members
             .iter()
             .map(|member| (member.name.clone(), member.server.clone()));
+        options.gates.preemption = true;
         options.connector = Arc::new(InProcess {
             servers: servers.collect(),
             counts: self.member_counts.clone(),

@@ -72,6 +72,7 @@ fn fleet_next(not_well: &[TemplateLine], policies: &[PolicyLine], clusters: &[Cl
         (_, Some(cluster)) => format!("lockgate status cluster/{}", cluster.cluster),
         _ if clusters.is_empty() => "lockgate join NAME --member-kubeconfig FILE".into(),
         _ if policies.is_empty() => "kubectl apply -f examples/first-steps.yaml".into(),
+        _ if policies.iter().any(|policy| policy.pending > 0) => "lockgate pending -A".into(),
         _ => "lockgate status --watch".into(),
     }
 }
@@ -101,6 +102,7 @@ pub(crate) fn policy(policy: &PropagationPolicy, objects: &Objects) -> PolicyRep
     templates.sort_by(|a, b| (a.state, &a.template).cmp(&(b.state, &b.template)));
     let next = match templates.first() {
         Some(first) if first.state != State::Healthy => format!("lockgate status {}", first.ask),
+        _ if line.pending > 0 => format!("lockgate pending --policy {}", line.ask),
         Some(_) => format!("lockgate status {} --watch", line.ask),
         None => format!("kubectl get {} -o yaml", line.ask),
     };

@@ -146,7 +146,7 @@ pub(crate) fn missing(kind: &Kind, namespace: &str, name: &str) -> Failure {
 }
 
 /// Policies, bindings, clusters and the lease.
-async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
+pub(crate) async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
     let mut objects = Objects::default();
     let (mut policies, mut bindings, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
     for plural in ["propagationpolicies", "clusterpropagationpolicies"] {

@@ -29,13 +29,17 @@ impl Kind {
 
     /// The path of an object of this kind.
     pub(crate) fn path(&self, namespace: &str, name: &str) -> String {
+        format!("{}/{name}", self.collection(Some(namespace)))
+    }
+
+    /// The path of all objects of this kind, or of those in a namespace.
+    pub(crate) fn collection(&self, namespace: Option<&str>) -> String {
         let root = if self.group.is_empty() { "api" } else { "apis" };
-        let place = if self.namespaced {
-            format!("namespaces/{namespace}/")
-        } else {
-            String::new()
+        let place = match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => format!("namespaces/{namespace}/"),
+            None => String::new(),
         };
-        format!("/{root}/{}/{place}{}/{name}", self.api_version(), self.plural)
+        format!("/{root}/{}/{place}{}", self.api_version(), self.plural)
     }
 
     fn is_called(&self, name: &str) -> bool {

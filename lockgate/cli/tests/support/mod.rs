@@ -148,6 +148,8 @@ impl Connection {
             .header("content-type", "application/json")
             .body(Full::new(Bytes::from(body)))
             .unwrap();
+        // The answer before may have been read just now.
+        self.0.ready().await.ok()?;
         let response = tokio::time::timeout(PATIENCE, self.0.send_request(request))
             .await
             .unwrap()
