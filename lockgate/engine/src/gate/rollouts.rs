@@ -9,17 +9,17 @@ use serde_json::Value;
 use crate::object;
 use crate::selector::best_priority;
 
-/// The policies that ask for each name.
-type ByName = BTreeMap<String, Vec<Arc<RolloutPolicy>>>;
-
 /// Rollout policies of both kinds, by namespace and name.
 #[derive(Clone, Debug, Default)]
 pub struct RolloutIndex {
     /// By namespace, then name.
     policies: BTreeMap<String, BTreeMap<String, Arc<RolloutPolicy>>>,
-    /// By apiVersion, kind, and the name that a selector asks for; empty: any.
+    /// By apiVersion and kind.
     postings: BTreeMap<String, BTreeMap<String, ByName>>,
 }
+
+/// Policies by the name that a selector of theirs asks for; empty: any.
+type ByName = BTreeMap<String, Vec<Arc<RolloutPolicy>>>;
 
 impl RolloutIndex {
     /// Puts a policy in, in place of the one of the same namespace and name.

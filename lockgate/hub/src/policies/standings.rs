@@ -80,6 +80,11 @@ impl Standings {
         }
     }
 
+    /// Who owns a template.
+    pub(super) fn owner(&self, id: &TemplateId) -> Option<&Key> {
+        self.owners.get(id)
+    }
+
     /// Takes in whether a template fails. Answers which policy has something else to say.
     pub(super) fn note_failing(&mut self, id: &TemplateId, failing: bool) -> Option<Key> {
         let changed = if failing {

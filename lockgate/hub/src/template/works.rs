@@ -194,7 +194,7 @@ impl Walk<'_> {
         let rendered = known
             .as_ref()
             .and_then(|work| work.metadata.annotation(keys::RENDERED_FROM))
-            .is_some_and(|digest| render::is_digest_of(digest, content, &input));
+            .is_some_and(|digest| digest == render::inputs_digest_with(content, &input));
         if let Some(known) = &known
             && rendered
             && !self.render
