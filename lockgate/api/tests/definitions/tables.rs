@@ -10,15 +10,15 @@ pub(crate) async fn check(server: &Server) {
     let cases: [(&str, &str, &str, Value); 7] = [
         (
             "/apis/policy.karmada.io/v1alpha1/namespaces/shop/propagationpolicies",
-            "Name CONFLICT-RESOLUTION PRIORITY AGE",
+            "Name CONFLICT-RESOLUTION PRIORITY CLAIMED UP-TO-DATE PENDING FAILING AGE",
             "web",
-            json!(["Abort", "0"]),
+            json!(["Abort", "0", null, null, null, null]),
         ),
         (
             "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies",
-            "Name CONFLICT-RESOLUTION PRIORITY AGE",
+            "Name CONFLICT-RESOLUTION PRIORITY CLAIMED UP-TO-DATE PENDING FAILING AGE",
             "roles",
-            json!(["Abort", "0"]),
+            json!(["Abort", "0", null, null, null, null]),
         ),
         (
             "/apis/policy.karmada.io/v1alpha1/namespaces/shop/overridepolicies",
@@ -28,15 +28,15 @@ pub(crate) async fn check(server: &Server) {
         ),
         (
             "/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings",
-            "Name SCHEDULED FULLYAPPLIED AGE",
+            "Name SCHEDULED FULLYAPPLIED POLICY-GENERATION AGE",
             "api-deployment",
-            json!(["True", "False"]),
+            json!(["True", "False", null]),
         ),
         (
             "/apis/work.karmada.io/v1alpha2/clusterresourcebindings",
-            "Name SCHEDULED FULLYAPPLIED AGE",
+            "Name SCHEDULED FULLYAPPLIED POLICY-GENERATION AGE",
             "shop-reader-clusterrole",
-            json!(["True", "True"]),
+            json!(["True", "True", "3"]),
         ),
         (
             "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works",
@@ -60,6 +60,11 @@ pub(crate) async fn check(server: &Server) {
             ]),
         ),
     ];
+    // What the recorded objects cannot have: it is ours.
+    let record = json!({"metadata": {"annotations": {lockgate_api::keys::ACTIVATED_GENERATION: "3"}}});
+    let path = "/apis/work.karmada.io/v1alpha2/clusterresourcebindings/shop-reader-clusterrole";
+    let patch = [("content-type", "application/merge-patch+json")];
+    server.send("PATCH", path, &patch, Some(&record)).await.granted();
     for (path, columns, name, cells) in cases {
         let answer = server.send("GET", path, &table, None).await.granted();
         let found: Vec<String> = answer["columnDefinitions"]
