@@ -17,6 +17,7 @@ mod failover;
 mod overrides;
 mod placement;
 mod policies;
+mod rollouts;
 mod schema;
 mod shared;
 mod suspension;
@@ -30,6 +31,7 @@ use serde_json::Value;
 pub fn crds() -> Vec<Value> {
     let mut all = Vec::from(policies::crds());
     all.extend(overrides::crds());
+    all.extend(rollouts::crds());
     all.extend(bindings::crds());
     all.push(works::crd());
     all.push(clusters::crd());

@@ -52,6 +52,8 @@ pub const APPLIED_CLUSTER_OVERRIDES: &str = "policy.karmada.io/applied-cluster-o
 pub const RENDERED_FROM: &str = "lockgate.karmada.io/rendered-from";
 /// On Works: a digest of the manifest, so that one that somebody edited by hand is not sent.
 pub const RENDERED: &str = "lockgate.karmada.io/rendered";
+/// On Works: which rollout policies suspend them, and why, for people.
+pub const SUSPENDED_BY: &str = "lockgate.karmada.io/suspended-by";
 /// On Works: the older way to suspend them, with the value `suppressed`.
 pub const INSTRUCTION: &str = "propagation.karmada.io/instruction";
 

@@ -12,6 +12,8 @@ pub mod names;
 pub mod overrides;
 pub mod placement;
 pub mod policy;
+pub mod rollout;
+pub mod rollout_policy;
 pub mod work;
 
 pub use binding::{Binding, BindingSpec, BindingStatus};
@@ -20,4 +22,6 @@ pub use meta::{Condition, ObjectMeta, OwnerReference};
 pub use overrides::OverridePolicy;
 pub use placement::{ClusterAffinity, Placement};
 pub use policy::{PropagationPolicy, PropagationSpec, ResourceSelector};
+pub use rollout::RolloutStrategy;
+pub use rollout_policy::{RolloutPolicy, RolloutSpec};
 pub use work::Work;

@@ -145,6 +145,9 @@ pub struct Suspension {
     /// Nothing is placed; on bindings only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<bool>,
+    /// Why, for people; on rollout policies only.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// Clusters by name.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::keys;
 use crate::meta::{Condition, ObjectMeta};
 
 /// What one member was told. It lives in the cluster's execution namespace.
@@ -16,6 +17,17 @@ pub struct Work {
     /// What it answered.
     #[serde(skip_serializing_if = "WorkStatus::is_empty")]
     pub status: WorkStatus,
+}
+
+impl Work {
+    /// Whether nothing is sent. Older control planes said so by a mark, as a label or an annotation.
+    pub fn is_suspended(&self) -> bool {
+        let marked = [
+            self.metadata.annotation(keys::INSTRUCTION),
+            self.metadata.label(keys::INSTRUCTION),
+        ];
+        self.spec.suspend_dispatching == Some(true) || marked.contains(&Some("suppressed"))
+    }
 }
 
 /// What the member is told.

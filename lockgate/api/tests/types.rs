@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end where it likes")]
 
-use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, Work, definitions};
+use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, RolloutPolicy, Work, definitions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -86,6 +86,8 @@ fn every_property_survives() {
     check::<PropagationPolicy>("ClusterPropagationPolicy");
     check::<OverridePolicy>("OverridePolicy");
     check::<OverridePolicy>("ClusterOverridePolicy");
+    check::<RolloutPolicy>("RolloutPolicy");
+    check::<RolloutPolicy>("ClusterRolloutPolicy");
     check::<Binding>("ResourceBinding");
     check::<Binding>("ClusterResourceBinding");
     check::<Work>("Work");

@@ -16,6 +16,7 @@ mod expect;
 mod load;
 mod phases;
 mod report;
+mod suspension;
 mod waits;
 mod world;
 

@@ -9,8 +9,10 @@ mod gates;
 mod join;
 mod pending;
 mod print;
+mod rollout;
 mod scenario;
 mod status;
+mod suspend;
 mod unjoin;
 mod up;
 mod waiting;
@@ -47,6 +49,13 @@ enum Command {
     Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
+    /// Look at rollout strategies
+    #[command(subcommand)]
+    Rollout(rollout::RolloutCommand),
+    /// Hold one resource back from members, and say why
+    Suspend(suspend::SuspendArguments),
+    /// Let a resource go that is held back
+    Resume(suspend::ResumeArguments),
     /// Show what waits for a change of its own, and what it would do
     Pending(pending::PendingArguments),
     /// Activate what waits, now
@@ -92,6 +101,9 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Rollout(command) => rollout::run(&command),
+        Command::Suspend(arguments) => suspend::suspend(&arguments),
+        Command::Resume(arguments) => suspend::resume(&arguments),
         Command::Pending(arguments) => pending::run(&arguments),
         Command::Activate(arguments) => activate::run(&arguments),
         Command::Scenario(arguments) => scenario::run(&arguments),

@@ -6,7 +6,7 @@
 pub(crate) mod claim;
 mod fleet;
 pub(crate) mod gather;
-mod judge;
+pub(crate) mod judge;
 pub(crate) mod kinds;
 pub(crate) mod objects;
 mod report;

@@ -66,6 +66,8 @@ pub struct Decision {
     pub act: Act,
     /// What its record must say of the gate.
     stamp: Stamp,
+    /// Whether defaults have moved the template since its binding was written.
+    defaulted: bool,
 }
 
 /// What happens to a template's propagation.
@@ -154,6 +156,7 @@ pub fn claim(input: &ClaimInput<'_>) -> Decision {
         waits,
         act,
         stamp,
+        defaulted: input.binding.is_some() && past.change == Change::ByDefaults,
     }
 }
 

@@ -1,7 +1,26 @@
 //! The gate station: which clusters get their new manifest now, which keep what they have, which are withdrawn, and why.
 //!
-//! Today everything is released except what is suspended, and removals wait for the new copies. Rollout strategies will
-//! decide here and nowhere else.
+//! What is suspended is not sent, and removals wait for the new copies. Which clusters go first is decided by [`rollout`]:
+//! [`grouping`] cuts a selection into [`groups`], [`rules`] reads a strategy, [`standing`] says how far each cluster is, and
+//! a [`decision`] says for each where it is, with its [`reason`]. [`simulate`] plays all that forward.
+
+pub mod decision;
+pub mod grouping;
+pub mod groups;
+pub mod reason;
+pub mod rollout;
+pub mod rules;
+pub mod simulate;
+pub mod standing;
+
+mod rollouts;
+mod suspension;
+
+pub use rollouts::{RolloutIndex, is_about};
+pub use suspension::{
+    CLUSTERS_KNOWN, HeldBy, Holds, Referrer, ReleaseInput, clusters_known, extent, is_everywhere, named,
+    rollout_status, suspended_by,
+};
 
 use std::collections::BTreeSet;
 
@@ -16,7 +35,7 @@ pub enum Release {
     /// Its Work takes the new manifest, and is sent.
     Send,
     /// Its Work takes the new manifest for people to read; the member is not written.
-    Suspended,
+    Suspended(Vec<HeldBy>),
 }
 
 /// What happens to the clusters that are no longer wanted.
@@ -31,15 +50,16 @@ pub enum Removal {
 }
 
 /// Whether a cluster's Work is sent.
-pub fn release(spec: &BindingSpec, cluster: &str) -> Release {
-    if is_suspended(spec.suspension.as_ref(), cluster) {
-        Release::Suspended
-    } else {
+pub fn release(holds: &Holds<'_>, cluster: &str) -> Release {
+    let held = holds.on(cluster);
+    if held.is_empty() {
         Release::Send
+    } else {
+        Release::Suspended(held)
     }
 }
 
-/// Whether a suspension covers a cluster.
+/// Whether a binding's suspension covers a cluster.
 pub fn is_suspended(suspension: Option<&Suspension>, cluster: &str) -> bool {
     suspension.is_some_and(|suspension| {
         suspension.dispatching == Some(true)

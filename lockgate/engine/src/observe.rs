@@ -10,6 +10,7 @@
 //! was counted is ready, and not before.
 
 mod binding;
+mod compliance;
 mod health;
 mod kind;
 mod reflect;
@@ -23,8 +24,9 @@ use serde_json::Value;
 use crate::object::TemplateId;
 
 pub use binding::{Scheduled, WorkView, aggregate_works, is_failing, scheduled};
+pub use compliance::overall_compliance;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
-pub use work::{applied, dispatching, is_applied};
+pub use work::{applied, dispatching, is_applied, suspended};
 
 /// How a member object does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,7 +106,7 @@ pub fn manifest_status(live: &Value, ordinal: i64) -> ManifestStatus {
 }
 
 /// A time as statuses carry it: whole seconds.
-fn stamp(now: Timestamp) -> String {
+pub(crate) fn stamp(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

@@ -28,8 +28,7 @@ use thiserror::Error;
 use crate::object::{self, TemplateId};
 
 pub use digest::{
-    activated_hash, content_hash, inputs_digest, inputs_digest_with, is_digest_of, manifest_hash,
-    namespace_digest,
+    activated_hash, content_hash, inputs_digest, inputs_digest_with, manifest_hash, namespace_digest,
 };
 pub use overrides::{OverrideError, SelectedRule, matching_policies, relevant_overrides, rules_for_cluster};
 pub use prune::prune;

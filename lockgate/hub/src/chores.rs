@@ -1,9 +1,10 @@
-//! Small duties: definitions of ours that somebody deletes are made again, and policies that another control plane held back
-//! from deletion may go.
+//! Small duties: definitions of ours that somebody deletes are made again, policies that another control plane held back
+//! from deletion may go, and rollout policies say what they hold back.
 
 use std::sync::Weak;
 
 use lockgate_api::{PropagationPolicy, definitions, keys, names};
+use lockgate_engine::gate;
 use serde_json::Value;
 
 use crate::cache::Key;
@@ -26,6 +27,13 @@ pub(crate) enum Chore {
         /// Its name.
         name: String,
     },
+    /// A rollout policy changed, or the clusters that it may name.
+    Rollout {
+        /// Its namespace; empty for a ClusterRolloutPolicy.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
 }
 
 /// Does one chore.
@@ -34,6 +42,7 @@ pub(crate) async fn pass(state: &State, chore: &Chore) -> Result<(), PassError> 
         Chore::Definition(name) => keep_definition(state, name).await,
         Chore::Abandon(cluster) => abandon(state, cluster).await,
         Chore::Policy { namespace, name } => release_policy(state, namespace, name).await,
+        Chore::Rollout { namespace, name } => tell_rollout(state, namespace, name).await,
     }
 }
 
@@ -86,6 +95,37 @@ async fn abandon(state: &State, cluster: &str) -> Result<(), PassError> {
         }
     }
     Ok(())
+}
+
+/// Writes what a rollout policy holds back, and whether the clusters that it names are there.
+async fn tell_rollout(state: &State, namespace: &str, name: &str) -> Result<(), PassError> {
+    let (cache, resource) = if namespace.is_empty() {
+        (
+            &state.caches.cluster_rollout_policies,
+            Resource::cluster_rollout_policies(),
+        )
+    } else {
+        (&state.caches.rollout_policies, Resource::rollout_policies())
+    };
+    let Some(policy) = state.rollouts.read().get(namespace, name).cloned() else {
+        return Ok(());
+    };
+    if policy.metadata.deleting() {
+        return Ok(());
+    }
+    let is_there = |cluster: &str| state.cluster(cluster).is_some();
+    let status = gate::rollout_status(&policy, is_there, state.clock.now());
+    if policy.status.as_ref() == Some(&status) {
+        return Ok(());
+    }
+    let body = template::encode_status(&resource, &policy.metadata, &status);
+    let what = "failed to write a rollout policy's status";
+    match template::replace_status(state, cache, &resource, &Key::new(namespace, name), body, what).await {
+        Ok(_) => Ok(()),
+        // It is gone, and its status with it.
+        Err(PassError::Again) if cache.get(&Key::new(namespace, name)).is_none() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Drops the finalizers that another control plane put on a policy: claims do not need them.

@@ -1,5 +1,7 @@
 //! The control plane as one thing: it starts, it can be asked whether it is done, and it stops.
 
+mod installed;
+
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use lockgate_engine::Gates;
 use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
+use self::installed::check_installed;
 use crate::cache::Change;
 use crate::chores::{self, Chore};
 use crate::clock::Clock;
@@ -108,6 +111,9 @@ impl Hub {
         let guard = election.as_ref().map_or_else(Guard::always, Election::guard);
         let wiring = Wiring::default();
         let mut followed = Vec::new();
+        let [rollout_policies, cluster_rollout_policies] =
+            [Resource::rollout_policies(), Resource::cluster_rollout_policies()]
+                .map(|resource| wiring.follow(&mut followed, &link, resource, intake::rollout));
         let caches = Caches {
             propagation_policies: wiring.follow(
                 &mut followed,
@@ -121,6 +127,8 @@ impl Hub {
                 Resource::cluster_propagation_policies(),
                 intake::policy,
             ),
+            rollout_policies,
+            cluster_rollout_policies,
             resource_bindings: wiring.follow(
                 &mut followed,
                 &link,
@@ -170,6 +178,8 @@ impl Hub {
             caches,
             policies: PolicyIndex::default().into(),
             overrides: Default::default(),
+            rollouts: Default::default(),
+            dependents: Default::default(),
             clusters: Default::default(),
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
@@ -225,6 +235,7 @@ impl Hub {
         for following in &self.followed {
             match following.cache.resource().plural.as_str() {
                 "propagationpolicies" | "clusterpropagationpolicies" => all(following, &intake::policy),
+                "rolloutpolicies" | "clusterrolloutpolicies" => all(following, &intake::rollout),
                 "overridepolicies" | "clusteroverridepolicies" => all(following, &intake::override_policy),
                 "resourcebindings" | "clusterresourcebindings" => all(following, &intake::binding),
                 "works" => all(following, &intake::work),
@@ -420,24 +431,6 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
     }
 }
 
-/// Fails with a clear word if our kinds are not there.
-async fn check_installed(link: &Link) -> Result<(), HubError> {
-    for resource in [
-        Resource::works(),
-        Resource::propagation_policies(),
-        Resource::clusters(),
-    ] {
-        match link.get(&format!("{}?limit=1", resource.collection(""))).await {
-            Ok(_) => {}
-            Err(LinkError::NotServed | LinkError::NotFound) => {
-                return Err(HubError::NotInstalled(resource.plural));
-            }
-            Err(error) => return Err(HubError::Hub(error)),
-        }
-    }
-    Ok(())
-}
-
 fn start_clusters(
     state: &Arc<State>,
     connector: Arc<dyn Connector>,
@@ -529,6 +522,7 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             intake::wake_namespaces(state);
         }
         ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
+            intake::wake_rollouts(state);
             intake::wake_bound(state, |_| true);
             intake::wake_namespaces(state);
         }

@@ -1,9 +1,10 @@
 //! What wakes what: a change of any object becomes the keys of the passes that must look again. Changes that we wrote
 //! ourselves only enter the indexes: the pass that wrote them knows.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, names};
+use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, RolloutPolicy, names};
 use lockgate_engine::{TemplateId, claim};
 use serde::Deserialize;
 
@@ -131,6 +132,60 @@ pub(crate) fn override_policy(state: &State, change: &Change) {
     wake_namespaces(state);
 }
 
+/// A rollout policy changed: what it holds back, or held back before, is looked at again.
+pub(crate) fn rollout(state: &State, change: &Change) {
+    let parse = |cached: &Option<Arc<Cached>>| -> Option<Arc<RolloutPolicy>> {
+        cached
+            .as_ref()
+            .and_then(|cached| state::parse(cached))
+            .map(Arc::new)
+    };
+    let (old, new) = (parse(&change.old), parse(&change.new));
+    match (&new, change.key()) {
+        (Some(new), _) => state.rollouts.write().insert(new.clone()),
+        (None, Some(key)) => drop(state.rollouts.write().remove(&key.namespace, &key.name)),
+        (None, None) => {}
+    }
+    if change.own {
+        return;
+    }
+    if let Some(new) = &new {
+        tell_rollout(state, new);
+    }
+    let unchanged = old
+        .as_ref()
+        .zip(new.as_ref())
+        .is_some_and(|(old, new)| old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting());
+    if unchanged {
+        return;
+    }
+    let mut namespaces = false;
+    for policy in [old, new].into_iter().flatten() {
+        for selector in &policy.spec.resource_selectors {
+            namespaces |= selector.kind == "Namespace" && selector.api_version == "v1";
+            wake_selected(state, selector, &policy.metadata.namespace, |_| true);
+        }
+    }
+    if namespaces {
+        wake_namespaces(state);
+    }
+}
+
+/// The clusters that rollout policies name have come or gone.
+pub(crate) fn wake_rollouts(state: &State) {
+    for policy in state.rollouts.read().iter() {
+        tell_rollout(state, policy);
+    }
+}
+
+fn tell_rollout(state: &State, policy: &RolloutPolicy) {
+    let chore = Chore::Rollout {
+        namespace: policy.metadata.namespace.clone(),
+        name: policy.metadata.name.clone(),
+    };
+    state.chores.add(chore, 1);
+}
+
 /// Wakes the templates that a selector could mean, and that are wanted.
 fn wake_selected(
     state: &State,
@@ -229,6 +284,7 @@ pub(crate) fn binding(state: &State, change: &Change) {
     else {
         return;
     };
+    index_referrers(state, change, &id);
     let kind = (id.api_version.clone(), id.kind.clone());
     if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
         state.kinds.look();
@@ -236,6 +292,53 @@ pub(crate) fn binding(state: &State, change: &Change) {
     if !change.own {
         state.reports.add_soon(id.clone(), 1, REPORT_AFTER);
         state.templates.add(id, WALK);
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Referred {
+    spec: ReferredSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ReferredSpec {
+    required_by: Vec<lockgate_api::binding::BindingSnapshot>,
+}
+
+/// The bindings that need this one.
+fn referrers(cached: Option<&Arc<Cached>>) -> BTreeSet<Key> {
+    // Few bindings are needed by others, so that few are read for it.
+    let Some(cached) = cached
+        .filter(|cached| std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains("\"requiredBy\"")))
+    else {
+        return BTreeSet::new();
+    };
+    let referred: Referred = state::parse(cached).unwrap_or_default();
+    let snapshots = referred.spec.required_by.iter();
+    snapshots
+        .map(|snapshot| Key::new(&snapshot.namespace, &snapshot.name))
+        .collect()
+}
+
+/// Remembers who needs a binding: what holds those back may hold it back.
+fn index_referrers(state: &State, change: &Change, id: &TemplateId) {
+    let (old, new) = (referrers(change.old.as_ref()), referrers(change.new.as_ref()));
+    if old.is_empty() && new.is_empty() {
+        return;
+    }
+    let mut dependents = state.dependents.lock();
+    for key in old.difference(&new) {
+        if let Some(ids) = dependents.get_mut(key) {
+            ids.remove(id);
+            if ids.is_empty() {
+                dependents.remove(key);
+            }
+        }
+    }
+    for key in new {
+        dependents.entry(key).or_default().insert(id.clone());
     }
 }
 

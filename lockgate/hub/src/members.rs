@@ -8,6 +8,7 @@ mod lane;
 mod objects;
 pub(crate) mod telling;
 mod window;
+mod withdrawing;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

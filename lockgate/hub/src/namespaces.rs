@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use lockgate_api::meta::OwnerReference;
-use lockgate_api::{Cluster, Work, keys, names};
+use lockgate_api::{BindingSpec, Cluster, Work, keys, names};
+use lockgate_engine::gate::{Holds, ReleaseInput};
 use lockgate_engine::{object, render};
 use serde_json::Value;
 
 use crate::cache::Key;
 use crate::state::{self, State};
-use crate::template::{self, PassError, derived_id, put_rendered};
+use crate::template::{self, PassError, Suspended, derived_id, put_rendered};
 
 /// Sends one namespace to every member.
 pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), PassError> {
@@ -28,13 +29,22 @@ pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), P
         return Ok(());
     }
     let overrides = state.overrides.read().list();
+    let rollouts = state.rollouts.read().about(&namespace);
+    // No policy places it, so that only rollout policies can hold it back.
+    let spec = BindingSpec::default();
+    let holds = Holds::of(&ReleaseInput {
+        spec: &spec,
+        rollouts: &rollouts,
+        referrers: &[],
+    });
     let mut failed = Ok(());
     for cluster in state
         .clusters()
         .iter()
         .filter(|cluster| !cluster.metadata.deleting())
     {
-        let work = match work(state, &namespace, name, cluster, &overrides, again) {
+        let suspended = Suspended::on(&holds, &cluster.metadata.name);
+        let work = match work(state, &namespace, name, cluster, &overrides, suspended, again) {
             Ok(Some(work)) => work,
             Ok(None) => continue,
             Err(error) => {
@@ -64,6 +74,7 @@ fn work(
     name: &str,
     cluster: &Cluster,
     overrides: &[Arc<lockgate_api::OverridePolicy>],
+    suspended: Suspended,
     again: bool,
 ) -> Result<Option<Work>, render::RenderError> {
     let execution = names::execution_namespace(&cluster.metadata.name);
@@ -82,8 +93,11 @@ fn work(
         .map_or_else(|| derived_id(uid, &cluster.metadata.name), str::to_owned);
     let digest = render::namespace_digest(namespace, cluster, overrides);
     let mut work = old.clone().unwrap_or_default();
+    if !suspended.is_said_by(&work) {
+        suspended.put(&mut work);
+    }
     if work.metadata.annotation(keys::RENDERED_FROM) == Some(&digest) && !again {
-        return Ok(None);
+        return Ok((old.as_ref() != Some(&work)).then_some(work));
     }
     let rendered = render::render_namespace(namespace, &work_id, cluster, overrides)?;
     let same = old.as_ref().is_some_and(|old| {
@@ -91,7 +105,7 @@ fn work(
             && old.spec.workload.manifests.first() == Some(&rendered.manifest)
     });
     if same {
-        return Ok(None);
+        return Ok((old.as_ref() != Some(&work)).then_some(work));
     }
     put_rendered(&mut work, rendered, &cluster.metadata.name);
     work.metadata.owner_references = vec![OwnerReference {

@@ -131,6 +131,10 @@ known! {
     override_policies: "policy.karmada.io" "v1alpha1" "overridepolicies" "OverridePolicy" true;
     /// Overrides of the whole hub.
     cluster_override_policies: "policy.karmada.io" "v1alpha1" "clusteroverridepolicies" "ClusterOverridePolicy" false;
+    /// What is held back, of objects of a namespace.
+    rollout_policies: "policy.karmada.io" "v1alpha1" "rolloutpolicies" "RolloutPolicy" true;
+    /// What is held back, of objects of the whole hub.
+    cluster_rollout_policies: "policy.karmada.io" "v1alpha1" "clusterrolloutpolicies" "ClusterRolloutPolicy" false;
     /// Taints that policies put on clusters.
     cluster_taint_policies: "policy.karmada.io" "v1alpha1" "clustertaintpolicies" "ClusterTaintPolicy" false;
     /// Quotas over all members.

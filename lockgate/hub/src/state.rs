@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
 
 use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, Work};
+use lockgate_engine::gate::RolloutIndex;
 use lockgate_engine::selector::PolicyIndex;
 use lockgate_engine::{Gates, TemplateId};
 use parking_lot::{Mutex, RwLock};
@@ -46,6 +47,9 @@ pub(crate) struct State {
     pub(crate) caches: Caches,
     pub(crate) policies: RwLock<PolicyIndex>,
     pub(crate) overrides: RwLock<Overrides>,
+    pub(crate) rollouts: RwLock<RolloutIndex>,
+    /// The templates of bindings that others need, by those others.
+    pub(crate) dependents: Mutex<HashMap<Key, BTreeSet<TemplateId>>>,
     pub(crate) clusters: RwLock<Arc<Vec<Arc<Cluster>>>>,
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
     /// What was last decided about where a template goes, for its status.
@@ -71,6 +75,8 @@ pub(crate) struct State {
 pub(crate) struct Caches {
     pub(crate) propagation_policies: Arc<Cache>,
     pub(crate) cluster_propagation_policies: Arc<Cache>,
+    pub(crate) rollout_policies: Arc<Cache>,
+    pub(crate) cluster_rollout_policies: Arc<Cache>,
     pub(crate) resource_bindings: Arc<Cache>,
     pub(crate) cluster_resource_bindings: Arc<Cache>,
     pub(crate) works: Arc<Cache>,

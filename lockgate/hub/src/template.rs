@@ -5,6 +5,7 @@
 //! what was written and goes on from there.
 
 mod gone;
+mod holding;
 mod placing;
 mod report;
 mod works;
@@ -30,6 +31,7 @@ use crate::policies;
 use crate::resource::Resource;
 use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
+pub(crate) use holding::Suspended;
 pub(crate) use report::report;
 pub(crate) use works::{derived_id, put_rendered, removal, targets};
 pub(crate) use writes::{
@@ -185,7 +187,7 @@ impl Walk<'_> {
         }
         self.bind(decision, &policy).await?;
         if self.binding.as_ref().is_none_or(is_frozen) {
-            return Ok(());
+            return self.hold_frozen().await;
         }
         self.send().await
     }
@@ -195,6 +197,9 @@ impl Walk<'_> {
         let Some(template) = decision.mark(&self.template, self.binding.as_ref()) else {
             return Ok(());
         };
+        if let Some(recorded) = decision.record_first(&self.template, self.binding.as_ref()) {
+            self.write_binding(recorded).await?;
+        }
         let claimed = self.replace_template(&template).await;
         if let (Some(from), Some(policy)) = (&decision.preempted, &decision.holder) {
             self.tell_preempted(policy, from, &claimed);
@@ -221,10 +226,11 @@ impl Walk<'_> {
         };
         self.state.metrics.preempt_policy(ok);
         let target = EventTarget::of_value(&self.template);
+        let events = &self.state.events;
         if ok {
-            self.state.events.notice(&target, reason, &message);
+            events.notice(&target, reason, &message);
         } else {
-            self.state.events.warn(&target, reason, &message);
+            events.warn(&target, reason, &message);
         }
     }
 
@@ -239,7 +245,7 @@ impl Walk<'_> {
             self.orphan(decision);
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         }
-        Ok(())
+        self.hold_frozen().await
     }
 
     /// Keeps in mind what is to be said of a template that nobody owns, or that somebody owns again.

@@ -274,7 +274,8 @@ impl Scenario {
             what: mistake.what,
         };
         let root = Node::parse(text).map_err(|what| wrong(Mistake::new(0, what)))?;
-        let mut scenario = read(&root).map_err(wrong)?;
+        let directory = file.parent().unwrap_or(FilePath::new(""));
+        let mut scenario = read(&root, directory).map_err(wrong)?;
         file.clone_into(&mut scenario.file);
         if scenario.name.is_empty() {
             scenario.name = file
@@ -286,7 +287,7 @@ impl Scenario {
     }
 }
 
-fn read(root: &Node) -> Result<Scenario, Mistake> {
+fn read(root: &Node, directory: &FilePath) -> Result<Scenario, Mistake> {
     let mut fields = Fields::of(root, "a scenario")?;
     let name = fields.optional_text("name")?.unwrap_or_default();
     let about = fields.text("about")?;
@@ -307,7 +308,7 @@ fn read(root: &Node) -> Result<Scenario, Mistake> {
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let steps = fields::list(&steps)?
         .iter()
-        .map(|node| step::read(node, &names))
+        .map(|node| step::read(node, &names, directory))
         .collect::<Result<Vec<_>, _>>()?;
     if steps.is_empty() {
         return Err(Mistake::new(root.line, "there are no steps"));

@@ -115,7 +115,7 @@ fn namespace_rules() -> Vec<Value> {
 }
 
 fn tenant_roles() -> [Value; 2] {
-    let policies = ["propagationpolicies", "overridepolicies"];
+    let policies = ["propagationpolicies", "overridepolicies", "rolloutpolicies"];
     let aggregated = |name: &str, to: &[&str], rules: Vec<Value>| {
         let mut role = role("ClusterRole", name, None, rules);
         for target in to {
@@ -129,7 +129,11 @@ fn tenant_roles() -> [Value; 2] {
             &["view", "edit", "admin"],
             vec![
                 rule(POLICIES, &policies, &READ),
-                rule(POLICIES, &["propagationpolicies/status"], &["get"]),
+                rule(
+                    POLICIES,
+                    &["propagationpolicies/status", "rolloutpolicies/status"],
+                    &["get"],
+                ),
                 rule(
                     bindings::GROUP,
                     &["resourcebindings", "resourcebindings/status"],

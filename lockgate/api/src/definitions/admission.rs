@@ -100,7 +100,7 @@ fn selector_namespace() -> Policy {
             GROUP,
             VERSION,
             &["CREATE", "UPDATE"],
-            &["propagationpolicies", "overridepolicies"],
+            &["propagationpolicies", "overridepolicies", "rolloutpolicies"],
         )],
         label: None,
         user: None,

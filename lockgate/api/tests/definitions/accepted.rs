@@ -31,7 +31,7 @@ async fn samples(server: &Server) {
     for document in data("samples.yaml").split("\n---\n") {
         let mut object = yaml(document);
         let kind = object["kind"].as_str().unwrap();
-        if kind == "PropagationPolicy" {
+        if matches!(kind, "PropagationPolicy" | "RolloutPolicy") {
             object["metadata"]["namespace"] = json!("default");
         }
         server.try_create(&object).await.granted();
@@ -80,6 +80,20 @@ async fn variants(server: &Server) {
         (
             PROPAGATION,
             json!({"suspension": {"dispatching": false, "suspendDispatchingOnClusters": {"clusterNames": ["a"]}}}),
+        ),
+        (ROLLOUT, json!({})),
+        (ROLLOUT, json!({"suspension": {}})),
+        (
+            ROLLOUT,
+            json!({"suspension": {"dispatching": true, "reason": "a".repeat(1024)}}),
+        ),
+        (
+            ROLLOUT,
+            json!({"suspension": {"suspendDispatching": false, "dispatchingOnClusters": {"clusterNames": ["a"]}, "reason": ""}}),
+        ),
+        (
+            &["ClusterRolloutPolicy"],
+            json!({"resourceSelectors": [{"apiVersion": "v1", "kind": "Secret", "namespace": "other"}]}),
         ),
         (
             PROPAGATION,
@@ -235,6 +249,14 @@ async fn large(server: &Server) {
             })}}),
         ),
         (
+            "ClusterRolloutPolicy",
+            json!({
+                "resourceSelectors": many(1000, &|i| json!({
+                    "apiVersion": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": format!("name-{i}")})),
+                "suspension": {"dispatchingOnClusters": {"clusterNames": many(5000, &|i| json!(format!("member{i}")))}},
+            }),
+        ),
+        (
             "OverridePolicy",
             json!({"overrideRules": many(1000, &|i| json!({
             "targetCluster": {"clusterNames": [format!("member{i}")]},
@@ -261,6 +283,7 @@ async fn large(server: &Server) {
 }
 
 const PROPAGATION: &[&str] = &["PropagationPolicy", "ClusterPropagationPolicy"];
+const ROLLOUT: &[&str] = &["RolloutPolicy", "ClusterRolloutPolicy"];
 const OVERRIDE: &[&str] = &["OverridePolicy", "ClusterOverridePolicy"];
 
 /// What is filled in where nothing was said.

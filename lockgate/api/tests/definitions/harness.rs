@@ -251,7 +251,7 @@ pub(crate) fn path(object: &Value) -> String {
 /// An object of one of our kinds with the least that it needs, changed by `spec`.
 pub(crate) fn sample(kind: &str, spec: &Value) -> Value {
     let (version, least) = match kind {
-        "PropagationPolicy" | "ClusterPropagationPolicy" => (
+        "PropagationPolicy" | "ClusterPropagationPolicy" | "RolloutPolicy" | "ClusterRolloutPolicy" => (
             "policy.karmada.io/v1alpha1",
             json!({"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]}),
         ),

@@ -56,6 +56,8 @@ async fn in_force(server: &Server) {
         "ClusterPropagationPolicy",
         "OverridePolicy",
         "ClusterOverridePolicy",
+        "RolloutPolicy",
+        "ClusterRolloutPolicy",
         "ResourceBinding",
         "ClusterResourceBinding",
         "Work",

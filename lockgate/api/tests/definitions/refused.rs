@@ -4,6 +4,7 @@ mod clusters;
 mod overrides;
 mod placements;
 mod policies;
+mod rollouts;
 
 use serde_json::{Value, json};
 
@@ -16,6 +17,7 @@ pub(crate) async fn check(server: &Server) {
     let mut wrong = Vec::new();
     let cases = [
         policies::policies(),
+        rollouts::rollouts(),
         placements::placements(),
         overrides::overrides(),
         clusters::clusters(),
@@ -25,6 +27,7 @@ pub(crate) async fn check(server: &Server) {
         // Both kinds of a policy share their rules.
         let kinds: &[&str] = match kind {
             "Propagation" => &["PropagationPolicy", "ClusterPropagationPolicy"],
+            "Rollout" => &["RolloutPolicy", "ClusterRolloutPolicy"],
             "Override" => &["OverridePolicy", "ClusterOverridePolicy"],
             "Binding" => &["ResourceBinding", "ClusterResourceBinding"],
             one => &[one],

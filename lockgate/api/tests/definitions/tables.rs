@@ -2,12 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Server;
+use crate::harness::{Server, sample};
 
 pub(crate) async fn check(server: &Server) {
+    let mut held = sample(
+        "RolloutPolicy",
+        &json!({"suspension": {"dispatchingOnClusters": {"clusterNames": ["member2"]}, "reason": "checking"}}),
+    );
+    held["metadata"]["name"] = json!("held");
+    let mut held = server.create(&held).await.granted();
+    held["status"] = json!({"suspended": "member2"});
+    server.replace(&held, "/status").await.granted();
     let table = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
     // Path, wanted columns (those of -o wide in brackets), a row's name, and its cells but for name and age.
-    let cases: [(&str, &str, &str, Value); 7] = [
+    let cases: [(&str, &str, &str, Value); 8] = [
         (
             "/apis/policy.karmada.io/v1alpha1/namespaces/shop/propagationpolicies",
             "Name CONFLICT-RESOLUTION PRIORITY CLAIMED UP-TO-DATE PENDING FAILING AGE",
@@ -25,6 +33,12 @@ pub(crate) async fn check(server: &Server) {
             "Name Age",
             "web-image",
             json!([]),
+        ),
+        (
+            "/apis/policy.karmada.io/v1alpha1/namespaces/shop/rolloutpolicies",
+            "Name SUSPENDED REASON AGE",
+            "held",
+            json!(["member2", "checking"]),
         ),
         (
             "/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings",

@@ -94,9 +94,18 @@ impl Driver {
 
     /// Other clusters for everything.
     pub(crate) async fn retarget(&self, clusters: &[String]) -> Result<(), BenchError> {
-        let change = json!({"spec": {"placement": {"clusterAffinity": {"clusterNames": clusters}}}});
-        self.send(Method::PATCH, &format!("{POLICIES}/{POLICY}"), &change)
+        self.edit_policy(&json!({"placement": {"clusterAffinity": {"clusterNames": clusters}}}))
             .await
+    }
+
+    /// Holds everything back, or lets it go.
+    pub(crate) async fn suspend(&self, suspended: bool) -> Result<(), BenchError> {
+        let suspension = if suspended {
+            json!({"dispatching": true})
+        } else {
+            Value::Null
+        };
+        self.edit_policy(&json!({"suspension": suspension})).await
     }
 
     /// Changes fields of the policy's spec.

@@ -1,4 +1,5 @@
-//! The phases: create, single objects, touch, retarget, restore, restart; those of [`waits`] if they are asked for.
+//! The phases: create, single objects, touch, retarget, restore, suspend, resume, restart; those of [`waits`] if they are
+//! asked for.
 
 use std::time::{Duration, Instant};
 
@@ -6,6 +7,7 @@ use crate::error::BenchError;
 use crate::fleet::FleetArguments;
 use crate::fleet::expect::{Expected, verify};
 use crate::fleet::report::{Phase, Writes};
+use crate::fleet::suspension;
 use crate::fleet::waits;
 use crate::fleet::world::{MemberCluster, SINGLES, World, until};
 use crate::latencies::Latencies;
@@ -83,6 +85,7 @@ pub(crate) async fn all(
         phases.push(meter.end(world, &expected, n, None).await?);
     }
 
+    expected.stamp = suspension::measure(world, &expected, patience, phases).await?;
     if arguments.waits {
         waits::lazy_edit(world, &expected, patience, phases).await?;
         waits::preempt(world, &expected, patience, phases).await?;
@@ -181,7 +184,7 @@ impl Meter {
     }
 
     /// Waits until `members` of the members have `wanted` of something.
-    async fn arrived(
+    pub(super) async fn arrived(
         &self,
         world: &World,
         of: impl Fn(&MemberCluster) -> usize,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy};
 use lockgate_engine::claim::propagation_differs;
+use lockgate_engine::gate::is_everywhere;
 
 use crate::status::claim::policy_name;
 use crate::status::judge::{self, Whole};
-use crate::status::objects::{Known, Objects, WorkView, suspends};
+use crate::status::objects::{Known, Objects, WorkView};
 use crate::status::report::{
     ClusterLine, ClusterReport, ConditionLine, FleetReport, PolicyLine, PolicyReport, State, TemplateLine,
 };
@@ -194,7 +195,7 @@ fn policy_line(policy: &PropagationPolicy, templates: &[(TemplateLine, &Binding)
         generation: metadata.generation,
         priority: policy.spec.priority.unwrap_or(0),
         lazy: policy.spec.is_lazy(),
-        suspended: suspends(suspended, ""),
+        suspended: suspended.is_some_and(is_everywhere),
         claimed,
         applied: own
             .iter()

@@ -1,7 +1,7 @@
 //! Reads the hub's objects for a report. Only reads, and only what the report is about.
 
 use jiff::Timestamp;
-use lockgate_api::{Binding, Cluster, PropagationPolicy, Work, keys, names};
+use lockgate_api::{Binding, Cluster, PropagationPolicy, RolloutPolicy, Work, keys, names};
 use lockgate_engine::TemplateId;
 use serde_json::Value;
 
@@ -42,11 +42,9 @@ impl Question {
                 let namespace = namespace.map(str::to_owned);
                 return Ok(Self::Fleet { namespace });
             }
-            [word] => word.split_once('/').ok_or_else(|| {
-                Failure::Usage(format!(
-                    "say which one: KIND/NAME, as in `lockgate status {word}/web`"
-                ))
-            })?,
+            [word] => word
+                .split_once('/')
+                .ok_or_else(|| Failure::Usage(format!("say which one: KIND/NAME, as in {word}/web")))?,
             [kind, name, ..] => (kind.as_str(), name.as_str()),
         };
         if kind.is_empty() || name.is_empty() || name.contains('/') {
@@ -75,6 +73,7 @@ impl Question {
                 let mut objects = read_all(hub).await?;
                 read_works(hub, "", "", |work| {
                     objects.counts.entry(work.cluster.clone()).or_default().add(&work);
+                    objects.note_held(work);
                 })
                 .await?;
                 Ok(Report::Fleet(fleet::fleet(namespace.as_deref(), &objects)))
@@ -154,6 +153,12 @@ pub(crate) async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
         let each = |policy: PropagationPolicy| policies.push(policy);
         served(hub, hub.list(&format!("{POLICY}/{plural}"), "", each).await?)?;
     }
+    let mut rollouts = Vec::new();
+    for plural in ["rolloutpolicies", "clusterrolloutpolicies"] {
+        // A hub whose definitions are older has none.
+        let each = |policy: RolloutPolicy| rollouts.push(policy);
+        hub.list(&format!("{POLICY}/{plural}"), "", each).await?;
+    }
     for plural in ["resourcebindings", "clusterresourcebindings"] {
         let each = |binding: Binding| bindings.push(binding);
         served(hub, hub.list(&format!("{BINDING}/{plural}"), "", each).await?)?;
@@ -162,6 +167,7 @@ pub(crate) async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
     served(hub, hub.list(&format!("{CLUSTER}/clusters"), "", each).await?)?;
     objects.policies = policies;
     objects.bindings = bindings;
+    objects.rollouts = rollouts;
     objects.clusters = clusters;
     let lease = format!(
         "/apis/coordination.k8s.io/v1/namespaces/{}/leases/lockgate-controller",

@@ -1,11 +1,13 @@
 //! How a template is in one cluster, and how a binding is as a whole.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lockgate_api::policy::Suspension;
-use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, keys};
+use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, RolloutPolicy, keys, names};
+use lockgate_engine::gate::{Holds, ReleaseInput, is_about, suspended_by};
 
-use crate::status::objects::{Known, Objects, suspends};
+use crate::status::objects::{Known, Objects};
 use crate::status::report::State;
 
 /// How a template is in one cluster, and why.
@@ -25,11 +27,15 @@ pub(crate) fn place(
         return (State::Leaving, "it is being removed".into());
     }
     if known.suspended {
-        let reason = match known.applied {
-            Some(true) => "dispatching is suspended; the member keeps what it has",
-            _ => "dispatching is suspended",
+        let by = match known.suspended_by {
+            "" => String::new(),
+            by => format!(" ({by})"),
         };
-        return (State::Suspended, reason.into());
+        let kept = match known.applied {
+            Some(true) => "; the member keeps what it has",
+            _ => "",
+        };
+        return (State::Suspended, format!("dispatching is suspended{by}{kept}"));
     }
     if known.applied == Some(false) {
         return (State::Failing, known.message.to_owned());
@@ -93,15 +99,22 @@ pub(crate) fn binding(binding: &Binding, objects: &Objects) -> Whole {
         .collect();
     let mut places = BTreeMap::new();
     let mut applied = 0;
+    let rollouts = rollouts(binding, objects);
+    let holds = Holds::of(&ReleaseInput {
+        spec: &binding.spec,
+        rollouts: &rollouts,
+        referrers: &[],
+    });
     for (name, wanted) in targets(binding) {
-        let suspended = suspends(binding.spec.suspension.as_ref(), &name);
+        let held = held(binding, &holds, &name, objects);
         let known = match summary.get(name.as_str()) {
-            Some(item) => Some(Known::from_summary(item, suspended)),
-            None if suspended => Some(Known {
+            Some(item) => Some(Known::from_summary(item, held.as_deref())),
+            None if held.is_some() => Some(Known {
                 applied: None,
                 message: "",
                 current: true,
-                suspended,
+                suspended: true,
+                suspended_by: held.as_deref().unwrap_or_default(),
                 deleting: false,
                 health: "",
                 status: None,
@@ -125,6 +138,35 @@ pub(crate) fn binding(binding: &Binding, objects: &Objects) -> Whole {
         reason,
         applied,
     }
+}
+
+/// The rollout policies about a binding's template, as far as its name tells: its labels are not looked at.
+fn rollouts(binding: &Binding, objects: &Objects) -> Vec<Arc<RolloutPolicy>> {
+    if objects.rollouts.is_empty() {
+        return Vec::new();
+    }
+    let resource = &binding.spec.resource;
+    let template = serde_json::json!({
+        "apiVersion": resource.api_version, "kind": resource.kind,
+        "metadata": {"namespace": resource.namespace, "name": resource.name},
+    });
+    let about = objects
+        .rollouts
+        .iter()
+        .filter(|policy| is_about(policy, &template));
+    about.cloned().map(Arc::new).collect()
+}
+
+/// Who holds a binding back from a cluster beside its policy, if anybody does: by its Work if that was read, else by the
+/// policies.
+fn held(binding: &Binding, holds: &Holds<'_>, cluster: &str, objects: &Objects) -> Option<String> {
+    let resource = &binding.spec.resource;
+    let work = names::work_name(&resource.kind, &resource.namespace, &resource.name);
+    if let Some(by) = objects.held.get(&(cluster.to_owned(), work)) {
+        return Some(by.clone());
+    }
+    let held = holds.on(cluster);
+    (!held.is_empty()).then(|| suspended_by(&held))
 }
 
 /// The state of a binding whose worst place is that.

@@ -2,8 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use lockgate_api::binding::AggregatedStatusItem;
-use lockgate_api::policy::Suspension;
-use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, Work, keys, names};
+use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, RolloutPolicy, Work, keys, names};
 use serde_json::Value;
 
 /// The hub's objects.
@@ -11,12 +10,16 @@ use serde_json::Value;
 pub(crate) struct Objects {
     /// Policies of both kinds.
     pub(crate) policies: Vec<PropagationPolicy>,
+    /// Rollout policies of both kinds.
+    pub(crate) rollouts: Vec<RolloutPolicy>,
     /// Bindings of both kinds.
     pub(crate) bindings: Vec<Binding>,
     /// For a report about one template or cluster: its Works.
     pub(crate) works: Vec<WorkView>,
     /// For a report about the whole hub: how many Works each cluster has, by name of cluster.
     pub(crate) counts: std::collections::BTreeMap<String, WorkCount>,
+    /// For a report about the whole hub: who holds Works back, by cluster and name.
+    pub(crate) held: std::collections::BTreeMap<(String, String), String>,
     /// The members.
     pub(crate) clusters: Vec<Cluster>,
     /// The controllers' lease, if there is one, and the time at which all this was read.
@@ -46,6 +49,13 @@ impl Objects {
                 silent.as_secs()
             )
         })
+    }
+
+    /// Remembers a Work that is held back.
+    pub(crate) fn note_held(&mut self, work: WorkView) {
+        if work.suspended {
+            self.held.insert((work.cluster, work.name), work.suspended_by);
+        }
     }
 
     /// The policy with this permanent id.
@@ -78,6 +88,8 @@ pub(crate) struct WorkView {
     pub(crate) generation: i64,
     pub(crate) deleting: bool,
     pub(crate) suspended: bool,
+    /// Who holds it back beside the policy that places it, and why.
+    pub(crate) suspended_by: String,
     /// What the manifest is: kind, namespace and name.
     pub(crate) kind: String,
     pub(crate) namespace: String,
@@ -95,6 +107,7 @@ impl WorkView {
         let cluster = names::cluster_of(&work.metadata.namespace)?.to_owned();
         let manifest = work.spec.workload.manifests.first().unwrap_or(&Value::Null);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let suspended = work.is_suspended();
         let seen = work
             .status
             .manifest_statuses
@@ -109,8 +122,12 @@ impl WorkView {
             replicas: wanted(manifest),
             generation: work.metadata.generation,
             deleting: work.metadata.deleting(),
-            suspended: work.spec.suspend_dispatching == Some(true)
-                || work.metadata.label(keys::INSTRUCTION) == Some("suppressed"),
+            suspended,
+            suspended_by: work
+                .metadata
+                .annotation(keys::SUSPENDED_BY)
+                .unwrap_or_default()
+                .to_owned(),
             applied: Condition::find(&work.status.conditions, "Applied").cloned(),
             health: seen.health,
             status: seen.status,
@@ -141,6 +158,7 @@ pub(crate) struct Known<'a> {
     pub(crate) message: &'a str,
     pub(crate) current: bool,
     pub(crate) suspended: bool,
+    pub(crate) suspended_by: &'a str,
     pub(crate) deleting: bool,
     pub(crate) health: &'a str,
     pub(crate) status: Option<&'a Value>,
@@ -153,19 +171,21 @@ impl<'a> Known<'a> {
             message: work.applied.as_ref().map_or("", |applied| &applied.message),
             current: work.current(),
             suspended: work.suspended,
+            suspended_by: &work.suspended_by,
             deleting: work.deleting,
             health: &work.health,
             status: work.status.as_ref(),
         }
     }
 
-    pub(crate) fn from_summary(item: &'a AggregatedStatusItem, suspended: bool) -> Self {
+    pub(crate) fn from_summary(item: &'a AggregatedStatusItem, held: Option<&'a str>) -> Self {
         let refused = !item.applied_message.is_empty();
         Self {
             applied: (item.applied || refused).then_some(item.applied),
             message: &item.applied_message,
             current: true,
-            suspended,
+            suspended: held.is_some(),
+            suspended_by: held.unwrap_or_default(),
             deleting: false,
             health: &item.health,
             status: item.status.as_ref(),
@@ -192,17 +212,4 @@ pub(crate) fn ready(kind: &str, status: &Value) -> i64 {
         _ => "readyReplicas",
     };
     status[field].as_i64().unwrap_or(0)
-}
-
-/// Whether a suspension holds what goes to this cluster.
-pub(crate) fn suspends(suspension: Option<&Suspension>, cluster: &str) -> bool {
-    suspension.is_some_and(|s| {
-        let listed = [&s.dispatching_on_clusters, &s.suspend_dispatching_on_clusters];
-        s.dispatching == Some(true)
-            || s.suspend_dispatching == Some(true)
-            || listed
-                .into_iter()
-                .flatten()
-                .any(|c| c.cluster_names.iter().any(|n| n == cluster))
-    })
 }

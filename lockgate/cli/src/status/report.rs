@@ -106,6 +106,9 @@ pub(crate) struct TemplateReport {
     /// `ResourceBinding shop/web-deployment`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) binding: Option<String>,
+    /// The rollout policies that hold it back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) held: Vec<HeldLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) conditions: Vec<ConditionLine>,
     /// What must be known beside that: why it is not propagated, what waits.
@@ -129,6 +132,18 @@ pub(crate) struct PolicyRef {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) generation: Option<i64>,
     pub(crate) lazy: bool,
+}
+
+/// A rollout policy that holds a template back.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HeldLine {
+    /// `RolloutPolicy shop/web-deployment`.
+    pub(crate) policy: String,
+    /// `all clusters`, or names.
+    pub(crate) clusters: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) reason: String,
 }
 
 /// A condition.

@@ -176,6 +176,14 @@ fn template(report: &TemplateReport, style: Style) -> String {
         fields.add("policy", &format!("{}, {generation}{lazy}", policy.name));
     }
     fields.add("binding", report.binding.as_deref().unwrap_or_default());
+    for held in &report.held {
+        let reason = match held.reason.as_str() {
+            "" => String::new(),
+            reason => format!(": {reason}"),
+        };
+        let text = format!("{} by {}{reason}", held.clusters, held.policy);
+        fields.toned("suspended", &text, Tone::Warn);
+    }
     fields.conditions(&report.conditions);
     fields.notes(&report.notes);
     fields.render(&mut text, style.paint);

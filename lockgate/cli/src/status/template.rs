@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockgate_api::{Binding, Cluster, names};
+use lockgate_api::{Binding, Cluster, RolloutPolicy, names};
 use lockgate_engine::claim::{Claim, propagation_differs};
 use lockgate_engine::place::{self, PlaceInput};
-use lockgate_engine::{Gates, TemplateId};
+use lockgate_engine::{Gates, TemplateId, gate};
 use serde_json::Value;
 
 use crate::status::claim::{claim_name, policy_name};
 use crate::status::judge;
 use crate::status::objects::{Known, Objects, WorkView, ready};
-use crate::status::report::{ConditionLine, PlaceLine, PolicyRef, Rejected, State, TemplateReport};
+use crate::status::report::{ConditionLine, HeldLine, PlaceLine, PolicyRef, Rejected, State, TemplateReport};
 use crate::status::why;
 
 /// What is known about a template. `object` is none when it is gone and something of it is left.
@@ -44,7 +44,10 @@ pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Object
         (None, None) if claim.is_some() => State::Waiting,
         (None, None) => State::NotPropagated,
     };
-    let mut next = next(id, state, binding, claim.as_ref(), &clusters, objects);
+    let mut next = match rollouts(object, objects).next() {
+        Some(policy) if state == State::Suspended => resume(id, policy),
+        _ => next(id, state, binding, claim.as_ref(), &clusters, objects),
+    };
     if binding.is_none() {
         let why = why::without_binding(id, object, claim.as_ref(), objects);
         notes.extend(why.notes);
@@ -59,12 +62,56 @@ pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Object
         state,
         policy: claim.as_ref().map(|claim| policy_ref(claim, objects)),
         binding: binding.map(binding_name),
+        held: rollouts(object, objects).map(held_line).collect(),
         conditions: binding.map(conditions).unwrap_or_default(),
         next,
         notes,
         clusters,
         rejected,
     }
+}
+
+/// The rollout policies that hold a template back somewhere.
+fn rollouts<'a>(
+    object: Option<&'a Value>,
+    objects: &'a Objects,
+) -> impl Iterator<Item = &'a RolloutPolicy> + 'a {
+    let holds = |policy: &RolloutPolicy| {
+        let suspension = policy.spec.suspension.as_ref();
+        suspension.is_some_and(|suspension| !gate::extent(suspension).is_empty())
+    };
+    let policies = objects.rollouts.iter();
+    policies.filter(move |policy| {
+        holds(policy) && object.is_some_and(|template| gate::is_about(policy, template))
+    })
+}
+
+fn held_line(policy: &RolloutPolicy) -> HeldLine {
+    let suspension = policy.spec.suspension.as_ref();
+    HeldLine {
+        policy: policy.title(),
+        clusters: suspension.map(gate::extent).unwrap_or_default(),
+        reason: suspension
+            .map(|suspension| suspension.reason.clone())
+            .unwrap_or_default(),
+    }
+}
+
+/// The command that ends what a rollout policy holds back.
+fn resume(id: &TemplateId, policy: &RolloutPolicy) -> String {
+    let scope = match id.namespace.as_str() {
+        "" => String::new(),
+        namespace => format!(" -n {namespace}"),
+    };
+    if policy.metadata.namespace == id.namespace && policy.metadata.name == crate::suspend::policy_name(id) {
+        return format!("lockgate resume {}/{}{scope}", id.kind.to_lowercase(), id.name);
+    }
+    let scope = if policy.is_cluster_scoped() { "" } else { &scope };
+    format!(
+        "kubectl delete {} {}{scope}",
+        policy.kind().to_lowercase(),
+        policy.metadata.name
+    )
 }
 
 /// Whether a binding is that of a template. Versions of a group are the same objects.

@@ -30,7 +30,7 @@ fn hub() -> Objects {
         clusters: decoded(&value["clusters"]),
         counts: fleet::count(works.iter()),
         works,
-        lease: None,
+        ..Objects::default()
     }
 }
 
@@ -106,6 +106,46 @@ fn templates_that_are_propagated() {
     check("template-api-wide.txt", &plain(Output::Wide, &api));
     check("template-api.json", &plain(Output::Json, &api));
     check("template-api.yaml", &plain(Output::Yaml, &api));
+}
+
+#[test]
+fn what_rollout_policies_hold_back() {
+    let mut objects = hub();
+    let selector = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}]);
+    objects.rollouts = decoded(&json!([
+        {
+            "metadata": {"name": "web-deployment", "namespace": "shop"},
+            "spec": {"resourceSelectors": selector, "suspension": {
+                "dispatchingOnClusters": {"clusterNames": ["member2"]}, "reason": "checking the schema"}},
+        },
+        {
+            "metadata": {"name": "idle", "namespace": "shop"},
+            "spec": {"resourceSelectors": selector, "suspension": {}},
+        },
+    ]));
+    for work in &mut objects.works {
+        if work.object == "web" && work.cluster == "member2" {
+            work.suspended = true;
+            work.suspended_by = "RolloutPolicy shop/web-deployment: checking the schema".to_owned();
+        }
+    }
+    let web = claimed(object("apps/v1", "Deployment", "shop", "web"), "id-web", "web");
+    check("template-held.txt", &plain(Output::Table, &about(&web, &objects)));
+    // Somebody else's policy is deleted by its name.
+    objects.rollouts[0].metadata.name = "freeze".to_owned();
+    let text = plain(Output::Table, &about(&web, &objects));
+    assert!(
+        text.contains("Next: kubectl delete rolloutpolicy freeze -n shop"),
+        "{text}"
+    );
+    // Without the Work, what the policies say counts.
+    let fleet = Report::Fleet(fleet::fleet(None, &objects));
+    assert!(
+        plain(Output::Wide, &fleet)
+            .contains("dispatching is suspended (RolloutPolicy shop/freeze: checking the schema)"),
+        "{}",
+        plain(Output::Wide, &fleet)
+    );
 }
 
 /// The handbook shows what the command prints.

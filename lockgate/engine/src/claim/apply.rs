@@ -19,6 +19,17 @@ impl Decision {
         (claimed || recorded).then_some(marked)
     }
 
+    /// The binding with a record of the template as it is, if that must be written before the template is marked: defaults
+    /// have moved its content, and the mark may move its generation. Seen together, the two look like the user's change.
+    pub fn record_first(&self, template: &Value, binding: Option<&Binding>) -> Option<Binding> {
+        let binding = binding.filter(|_| self.defaulted)?;
+        self.mark(template, Some(binding))?;
+        let record = Record::find(template, Some(binding))?.following(template);
+        let mut recorded = binding.clone();
+        record_on(&mut recorded, &record);
+        Some(recorded)
+    }
+
     /// Without a binding the template carries the record, in the claim's own write.
     fn record_on_template(&self, template: &Value, claimed: bool, marked: &mut Value) -> bool {
         let own = Record::find(template, None).filter(|record| record.is_of(template));
@@ -122,15 +133,19 @@ fn suspend(policy: &PropagationPolicy, binding: &mut Binding) {
 fn put(binding: &mut Binding, claim: Option<&Claim>, record: Option<&Record>) {
     Claim::mark_binding(claim, &mut binding.metadata);
     if let Some(record) = record {
-        let annotations = &mut binding.metadata.annotations;
-        annotations.insert(keys::ACTIVATED.to_owned(), record.encode());
-        // For people: a column cannot look into the record.
-        if record.policy_generation > 0 {
-            let generation = record.policy_generation.to_string();
-            annotations.insert(keys::ACTIVATED_GENERATION.to_owned(), generation);
-        } else {
-            annotations.remove(keys::ACTIVATED_GENERATION);
-        }
+        record_on(binding, record);
+    }
+}
+
+fn record_on(binding: &mut Binding, record: &Record) {
+    let annotations = &mut binding.metadata.annotations;
+    annotations.insert(keys::ACTIVATED.to_owned(), record.encode());
+    // For people: a column cannot look into the record.
+    if record.policy_generation > 0 {
+        let generation = record.policy_generation.to_string();
+        annotations.insert(keys::ACTIVATED_GENERATION.to_owned(), generation);
+    } else {
+        annotations.remove(keys::ACTIVATED_GENERATION);
     }
 }
 

@@ -98,6 +98,8 @@ impl Record {
     pub(super) fn following(&self, template: &Value) -> Self {
         let mut record = Self::of(template).by(&self.policy, self.policy_generation);
         record.request.clone_from(&self.request);
+        record.static_policy = self.static_policy;
+        record.passed.clone_from(&self.passed);
         let basis = self.basis.as_ref().unwrap_or(&self.content);
         record.basis = (*basis != record.content).then(|| basis.clone());
         record

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use lockgate_api::policy::PropagationStatus;
 use lockgate_api::{Condition, PropagationPolicy, ResourceSelector};
 
-use super::{Act, Decision, HoldReason, waits};
+use super::{Act, Decision, HoldReason, switch, waits};
 use crate::gates::Gates;
 
 /// How many names of those that wait a policy gives.
@@ -42,7 +42,10 @@ pub fn standing(policy: &PropagationPolicy, binding: &lockgate_api::Binding, gat
     if !super::would_wait(policy, binding) {
         return Standing::UpToDate;
     }
-    waits(policy, gates).map_or(Standing::NotYet, Standing::Held)
+    let passed = || switch::is_passed(policy, binding).then_some(HoldReason::GateChanged);
+    waits(policy, gates)
+        .or_else(passed)
+        .map_or(Standing::NotYet, Standing::Held)
 }
 
 /// The templates of one policy, counted.

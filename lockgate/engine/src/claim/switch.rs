@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use lockgate_api::PropagationPolicy;
+use lockgate_api::{Binding, PropagationPolicy};
+use serde_json::Value;
 
 use super::record::{Past, Record};
 use super::{Claim, ClaimInput, holder, propagation_differs};
@@ -60,11 +61,7 @@ pub(super) fn rule(input: &ClaimInput<'_>, past: &Past) -> Ruling {
     let (Some(record), Some(winner)) = (unmoved, &holder) else {
         return free(holder, preempted);
     };
-    let passed = Some(format!(
-        "{}@{}",
-        winner.permanent_id(),
-        winner.metadata.generation
-    ));
+    let passed = Some(name_of(winner));
     if record.static_policy == static_policy && record.passed != passed {
         return free(holder, preempted);
     }
@@ -84,6 +81,18 @@ pub(super) fn rule(input: &ClaimInput<'_>, past: &Past) -> Ruling {
             passed,
         },
     }
+}
+
+/// Whether a policy as it is now was passed over in a switch, as far as its template's binding says.
+pub(super) fn is_passed(policy: &PropagationPolicy, binding: &Binding) -> bool {
+    Record::find(&Value::Null, Some(binding))
+        .and_then(|record| record.passed)
+        .is_some_and(|passed| passed == name_of(policy))
+}
+
+/// A policy and its generation, as a record names them.
+fn name_of(policy: &PropagationPolicy) -> String {
+    format!("{}@{}", policy.permanent_id(), policy.metadata.generation)
 }
 
 /// Whether a policy that keeps its template would move it, now that the gate is off.

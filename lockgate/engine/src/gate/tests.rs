@@ -14,14 +14,17 @@ fn what_is_suspended_is_not_sent() {
         (json!(null), Release::Send),
         (json!({}), Release::Send),
         (json!({ "dispatching": false }), Release::Send),
-        (json!({ "dispatching": true }), Release::Suspended),
+        (
+            json!({ "dispatching": true }),
+            Release::Suspended(vec![HeldBy::Propagation]),
+        ),
         (on(&[]), Release::Send),
-        (on(&["m1"]), Release::Suspended),
+        (on(&["m1"]), Release::Suspended(vec![HeldBy::Propagation])),
         (on(&["m2"]), Release::Send),
-        (on(&["m2", "m1"]), Release::Suspended),
+        (on(&["m2", "m1"]), Release::Suspended(vec![HeldBy::Propagation])),
         (
             json!({ "dispatching": false, "dispatchingOnClusters": { "clusterNames": ["m1"] } }),
-            Release::Suspended,
+            Release::Suspended(vec![HeldBy::Propagation]),
         ),
         // Not being placed is not being held back.
         (json!({ "scheduling": true }), Release::Send),
@@ -29,11 +32,13 @@ fn what_is_suspended_is_not_sent() {
         (json!({ "suspendDispatching": true }), Release::Send),
     ];
     for (suspension, expected) in table {
-        assert_eq!(
-            release(&spec(json!({ "suspension": suspension })), "m1"),
-            expected,
-            "{suspension}"
-        );
+        let spec = spec(json!({ "suspension": suspension, "clusters": [{ "name": "m1" }] }));
+        let input = ReleaseInput {
+            spec: &spec,
+            rollouts: &[],
+            referrers: &[],
+        };
+        assert_eq!(release(&Holds::of(&input), "m1"), expected, "{suspension}");
     }
 }
 

@@ -37,28 +37,31 @@ fn failure(why: &str) -> String {
     format!("Failed to apply all manifests (0/1): {}", cut(why, FAILURE))
 }
 
-/// The condition `Dispatching`. It carries no generation: it is written when the status turns, and only then.
-pub fn dispatching(suspended: bool, now: Timestamp) -> Condition {
-    let (status, reason, message) = if suspended {
-        (
-            "False",
-            "SuspendDispatching",
-            "Work dispatching is in a suspended state.",
-        )
-    } else {
-        (
-            "True",
-            "Dispatching",
-            "Work is being dispatched to member clusters.",
-        )
-    };
+/// The condition `Dispatching` of a Work that is sent. It carries no generation: it is written when the status turns, and
+/// only then.
+pub fn dispatching(now: Timestamp) -> Condition {
+    let message = "Work is being dispatched to member clusters.";
+    dispatching_is("True", "Dispatching", message.to_owned(), now)
+}
+
+/// The condition `Dispatching` of a Work that is not sent. Programs know the sentence; who holds it back, and why, follows.
+pub fn suspended(by: &str, now: Timestamp) -> Condition {
+    let mut message = "Work dispatching is in a suspended state.".to_owned();
+    if !by.is_empty() {
+        message.push(' ');
+        message.push_str(by);
+    }
+    dispatching_is("False", "SuspendDispatching", message, now)
+}
+
+fn dispatching_is(status: &str, reason: &str, message: String, now: Timestamp) -> Condition {
     Condition {
         kind: "Dispatching".to_owned(),
         status: status.to_owned(),
         observed_generation: None,
         last_transition_time: stamp(now),
         reason: reason.to_owned(),
-        message: message.to_owned(),
+        message,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A Work keeps the digest of its inputs, and is rendered again when it differs. So what counts here must not depend on
 //! how rendering works today: pruning by kind, for one, may become better without moving anything. The prefix names the
-//! format; what is counted under it never changes. Works of an older format are compared in theirs.
+//! format; what is counted under it never changes.
 //!
 //! Not counted, although the manifest carries it: the claim, so that a template changes hands without a write to any
 //! member; the template's uid and generation, which move without any change of what it says (a restored backup, our own
@@ -18,10 +18,7 @@ use super::stamp::{policy_resolution, template_resolution};
 use crate::claim::{short_hash, user_content};
 
 /// Names what is counted, and how.
-const FORMAT: &str = "2";
-
-/// The format in which metadata and content were one hash; that of namespaces still.
-const FIRST: &str = "1";
+const FORMAT: &str = "1";
 
 /// How many hexadecimal digits of the hash are kept.
 const DIGITS: usize = 20;
@@ -63,21 +60,6 @@ pub fn activated_hash(template: &Value, content: Option<&str>) -> ValueHash {
     canonical_hash(&json!({ "metadata": metadata, "content": content }))
 }
 
-/// The hash of metadata and content in one.
-fn first_hash(template: &Value) -> ValueHash {
-    let Some(fields) = template.as_object() else {
-        return canonical_hash(template);
-    };
-    let counted = fields
-        .iter()
-        .filter(|(field, _)| *field != "status")
-        .map(|(field, value)| match value {
-            Value::Object(metadata) if field == "metadata" => (field.clone(), counted_metadata(metadata)),
-            other => (field.clone(), other.clone()),
-        });
-    canonical_hash(&Value::Object(counted.collect()))
-}
-
 fn counted_metadata(metadata: &Map<String, Value>) -> Value {
     let counted = metadata
         .iter()
@@ -100,7 +82,7 @@ fn counted_keys(map: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// The digest of what a manifest is rendered from: `2-` and hexadecimal digits.
+/// The digest of what a manifest is rendered from: `1-` and hexadecimal digits.
 pub fn inputs_digest(input: &RenderInput<'_>) -> String {
     inputs_digest_with(&content_hash(input.template), input)
 }
@@ -108,17 +90,7 @@ pub fn inputs_digest(input: &RenderInput<'_>) -> String {
 /// As [`inputs_digest`], with the template's [`content_hash`] at hand.
 pub fn inputs_digest_with(content: &ValueHash, input: &RenderInput<'_>) -> String {
     let rules = relevant_overrides(input.template, input.cluster, input.overrides);
-    of_rules(FORMAT, content, input, &rules)
-}
-
-/// Whether a digest, of whichever format, is of these inputs.
-pub fn is_digest_of(digest: &str, content: &ValueHash, input: &RenderInput<'_>) -> bool {
-    let rules = relevant_overrides(input.template, input.cluster, input.overrides);
-    let now = match digest.split_once('-') {
-        Some((FIRST, _)) => of_rules(FIRST, &first_hash(input.template), input, &rules),
-        _ => of_rules(FORMAT, content, input, &rules),
-    };
-    digest == now
+    of_rules(content, input, &rules)
 }
 
 /// As [`inputs_digest`], for a namespace that goes everywhere.
@@ -132,38 +104,27 @@ pub fn namespace_digest(
 
 /// The digest when the rules are known.
 pub(super) fn of_input(input: &RenderInput<'_>, rules: &[SelectedRule<'_>]) -> String {
-    of_rules(FORMAT, &content_hash(input.template), input, rules)
+    of_rules(&content_hash(input.template), input, rules)
 }
 
-fn of_rules(
-    format: &str,
-    content: &ValueHash,
-    input: &RenderInput<'_>,
-    rules: &[SelectedRule<'_>],
-) -> String {
+fn of_rules(content: &ValueHash, input: &RenderInput<'_>, rules: &[SelectedRule<'_>]) -> String {
     let resolution =
         template_resolution(input.template).unwrap_or_else(|| policy_resolution(input.conflict_resolution));
-    shown(
-        format,
-        &json!({
-            "template": content.to_string(),
-            "binding": input.binding_id,
-            "replicas": input.replicas,
-            "completions": input.completions,
-            "conflictResolution": resolution,
-            "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
-        }),
-    )
+    shown(&json!({
+        "template": content.to_string(),
+        "binding": input.binding_id,
+        "replicas": input.replicas,
+        "completions": input.completions,
+        "conflictResolution": resolution,
+        "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
+    }))
 }
 
 pub(super) fn of_namespace(namespace: &Value, rules: &[SelectedRule<'_>]) -> String {
-    shown(
-        FIRST,
-        &json!({
-            "namespace": first_hash(namespace).to_string(),
-            "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
-        }),
-    )
+    shown(&json!({
+        "namespace": content_hash(namespace).to_string(),
+        "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
+    }))
 }
 
 /// A rule as the Work names it: the policy, and what it changes.
@@ -175,7 +136,7 @@ fn counted_rule(rule: &SelectedRule<'_>) -> Value {
     })
 }
 
-fn shown(format: &str, inputs: &Value) -> String {
+fn shown(inputs: &Value) -> String {
     let hash = canonical_hash(inputs).to_string();
-    format!("{format}-{}", &hash[..DIGITS])
+    format!("{FORMAT}-{}", &hash[..DIGITS])
 }

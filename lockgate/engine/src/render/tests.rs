@@ -247,16 +247,11 @@ fn the_digest_moves_with_inputs_and_with_nothing_else() {
 #[test]
 fn the_format_of_the_digest_stays_as_it_is() {
     let case = Case::new(web());
-    assert_eq!(case.digest(), "2-413efc5b60e1e2324996");
-    // Works of the first format are not rendered again for being of it, and are when something moves.
-    let content = content_hash(&case.template);
-    assert!(is_digest_of("1-164f6680bd1922545f12", &content, &case.input()));
-    assert!(!is_digest_of("1-164f6680bd1922545f13", &content, &case.input()));
-    assert!(!is_digest_of("", &content, &case.input()));
+    assert_eq!(case.digest(), "1-413efc5b60e1e2324996");
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
     assert_eq!(
         namespace_digest(&namespace, &cluster("member1"), &[]),
-        "1-6b10a3a809c41ea62e50"
+        "1-c934398605d9b67978bd"
     );
 }
 
@@ -270,11 +265,10 @@ fn the_digest_does_not_follow_defaults() {
     assert_ne!(after.digest(), before.digest());
     let content = activated_hash(&after.template, Some(&activated));
     assert_eq!(inputs_digest_with(&content, &after.input()), before.digest());
-    assert!(is_digest_of(&before.digest(), &content, &after.input()));
     // Everything else is.
     after.template["metadata"]["labels"]["added"] = json!("by the user");
     let content = activated_hash(&after.template, Some(&activated));
-    assert!(!is_digest_of(&before.digest(), &content, &after.input()));
+    assert_ne!(inputs_digest_with(&content, &after.input()), before.digest());
 }
 
 #[test]

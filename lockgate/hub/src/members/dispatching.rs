@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use lockgate_api::work::LastApplied;
 use lockgate_api::{Cluster, Condition, Work, keys, names};
-use lockgate_engine::dispatch::{self, Dispatch, DispatchInput, Withdraw};
+use lockgate_engine::dispatch::{self, Dispatch, DispatchInput};
 use lockgate_engine::render::manifest_hash;
 use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::due::{Due, due};
 use super::lane::Lane;
-use super::telling::{self, Outcome, tell};
+use super::telling::{Outcome, Seen, tell};
+use super::withdrawing::remove;
 use crate::cache::{Cache, Key};
 use crate::clock::later;
 use crate::events::EventTarget;
-use crate::link::{DeleteOptions, Link, LinkError};
+use crate::link::{Link, LinkError};
 use crate::queue::Aspects;
 use crate::resource::Resource;
 use crate::state::{self, State};
@@ -66,6 +66,9 @@ pub(crate) async fn pass(
         return Ok(Sent::Settled);
     };
     let Some(link) = lane.link() else {
+        if work.is_suspended() && !work.metadata.deleting() {
+            tell(state, &key, &work, suspended_outcome(&work, Seen::Unknown), None);
+        }
         return Err(SendError::Member(LinkError::Unreachable(
             "the way to the member is not known".into(),
         )));
@@ -98,7 +101,9 @@ pub(crate) async fn pass(
         }
         return Ok(Sent::Settled);
     }
-    let suspended = is_suspended(&work);
+    if work.is_suspended() {
+        return suspended(state, lane, &link, &key, &work, &cluster, manifest).await;
+    }
     let resource = match member_resource(&cluster, manifest) {
         Some(resource) => resource,
         None if cluster.status.api_enablements.is_empty() => {
@@ -134,10 +139,6 @@ pub(crate) async fn pass(
     };
     let object_key = object_key(manifest);
     let live: Option<Value> = objects.get(&object_key).and_then(|cached| state::parse(&cached));
-    if suspended {
-        tell(state, &key, &work, Outcome::Suspended, live.as_ref());
-        return Ok(Sent::Settled);
-    }
     let sending = Sending {
         state,
         lane,
@@ -155,6 +156,55 @@ pub(crate) async fn pass(
         return Err(SendError::NotYet("the member refused the manifest".into()));
     }
     Ok(took.map_or(Sent::Settled, Sent::Member))
+}
+
+/// Looks at the object of a Work that is not sent, and touches nothing. That it is suspended is told also of a member that
+/// cannot be asked, or does not serve the kind.
+async fn suspended(
+    state: &Arc<State>,
+    lane: &Arc<Lane>,
+    link: &Link,
+    key: &Key,
+    work: &Work,
+    cluster: &Cluster,
+    manifest: &Value,
+) -> Result<Sent, SendError> {
+    let Some(resource) = member_resource(cluster, manifest) else {
+        tell(state, key, work, suspended_outcome(work, Seen::Unknown), None);
+        // The cluster's kinds change with its status, which brings us here again.
+        return Ok(Sent::Settled);
+    };
+    let Some(objects) = lane.objects.of(lane, link, &resource).await else {
+        tell(state, key, work, suspended_outcome(work, Seen::Unknown), None);
+        return Err(SendError::Member(LinkError::Unreachable(format!(
+            "the member's {} are not known yet",
+            resource.plural
+        ))));
+    };
+    let live: Option<Value> = objects
+        .get(&object_key(manifest))
+        .and_then(|cached| state::parse(&cached));
+    let decision = dispatch::dispatch(&DispatchInput {
+        manifest,
+        live: live.as_ref(),
+        last_applied: work.status.last_applied.as_ref(),
+        work_generation: work.metadata.generation,
+    });
+    let seen = match (&live, decision) {
+        (None, _) => Seen::Absent,
+        (_, Dispatch::Nothing) => Seen::Agrees,
+        _ => Seen::Differs,
+    };
+    tell(state, key, work, suspended_outcome(work, seen), live.as_ref());
+    Ok(Sent::Settled)
+}
+
+fn suspended_outcome(work: &Work, seen: Seen) -> Outcome {
+    let by = work.metadata.annotation(keys::SUSPENDED_BY).unwrap_or_default();
+    Outcome::Suspended {
+        by: by.to_owned(),
+        seen,
+    }
 }
 
 /// Whether somebody edited the manifest by hand: only what was rendered is sent. A manifest that the server keeps in another
@@ -177,14 +227,8 @@ fn edited(lane: &Lane, work: &Work, manifest: &Value) -> bool {
     }
 }
 
-/// Whether nothing is sent.
-pub(crate) fn is_suspended(work: &Work) -> bool {
-    work.spec.suspend_dispatching == Some(true)
-        || work.metadata.annotation(keys::INSTRUCTION) == Some("suppressed")
-}
-
 /// The resource behind a manifest, as the member serves it.
-fn member_resource(cluster: &Cluster, manifest: &Value) -> Option<Resource> {
+pub(super) fn member_resource(cluster: &Cluster, manifest: &Value) -> Option<Resource> {
     let (api_version, kind) = (
         object::text(manifest, "apiVersion"),
         object::text(manifest, "kind"),
@@ -204,7 +248,7 @@ fn member_resource(cluster: &Cluster, manifest: &Value) -> Option<Resource> {
     Some(Resource::new(group, version, plural, kind, namespaced))
 }
 
-fn object_key(manifest: &Value) -> Key {
+pub(super) fn object_key(manifest: &Value) -> Key {
     Key::new(
         object::meta_text(manifest, "namespace"),
         object::meta_text(manifest, "name"),
@@ -444,113 +488,9 @@ fn template_of(manifest: &Value) -> EventTarget {
     }
 }
 
-fn encode(object: &Value) -> Vec<u8> {
+pub(super) fn encode(object: &Value) -> Vec<u8> {
     // Encoding a value cannot fail.
     serde_json::to_vec(object).unwrap_or_default()
-}
-
-/// Lets a Work go, and with it what is due to go.
-async fn remove(
-    state: &Arc<State>,
-    lane: &Arc<Lane>,
-    link: &Link,
-    key: &Key,
-    work: Work,
-) -> Result<Sent, SendError> {
-    if telling::is_let_go(state, key) {
-        return Ok(Sent::Settled);
-    }
-    let manifest = work.spec.workload.manifests.first();
-    let mut sent = Sent::Settled;
-    match (due(state, &lane.cluster, &work).await?, manifest) {
-        (Due::NotYet(why), _) => return Err(SendError::NotYet(why)),
-        (Due::Untouched, _) | (_, None) => {}
-        (decided, Some(manifest)) => {
-            let keep = decided == Due::Keep;
-            let preserve = keep || work.spec.preserve_resources_on_deletion == Some(true);
-            match withdraw(state, lane, link, manifest, preserve).await {
-                Ok(withdrawn) => sent = withdrawn,
-                // A cluster that leaves and cannot be reached keeps what it has, marks and all.
-                Err(SendError::Member(error)) if keep => {
-                    tracing::warn!(cluster = %lane.cluster, work = %key.name, %error, "the member keeps our marks");
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    telling::let_go(state, key, &work);
-    Ok(sent)
-}
-
-/// Removes a member's object, or our marks on it.
-async fn withdraw(
-    state: &State,
-    lane: &Lane,
-    link: &Link,
-    manifest: &Value,
-    preserve: bool,
-) -> Result<Sent, SendError> {
-    let Some(cluster) = state.cluster(&lane.cluster) else {
-        return Ok(Sent::Settled);
-    };
-    let Some(resource) = member_resource(&cluster, manifest) else {
-        // What the member does not serve, it does not have.
-        return Ok(Sent::Settled);
-    };
-    let key = object_key(manifest);
-    let path = resource.object(&key.namespace, &key.name);
-    let begun = Instant::now();
-    // What is known of the object will do at first: the request names its version, and a member that has another refuses.
-    let mut known: Option<Value> = lane
-        .objects
-        .known(&resource)
-        .and_then(|objects| objects.get(&key))
-        .and_then(|cached| state::parse(&cached));
-    for _ in 0..4 {
-        let remembered = known.is_some();
-        let live: Option<Value> = match known.take() {
-            Some(known) => Some(known),
-            None => match link.get(&path).await {
-                Ok(answer) => {
-                    Some(serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?)
-                }
-                Err(LinkError::NotFound | LinkError::NotServed) => None,
-                Err(error) => return Err(SendError::Member(error)),
-            },
-        };
-        let result = match dispatch::withdraw(manifest, live.as_ref(), preserve) {
-            // That there is nothing to do is the member's to say.
-            Withdraw::Nothing if remembered => continue,
-            Withdraw::Nothing => return Ok(Sent::Member(begun.elapsed())),
-            _ if !state.guard.may_write() => {
-                return Err(SendError::NotYet(
-                    "another controller may be leading by now".into(),
-                ));
-            }
-            Withdraw::Strip(body) => link.replace(&path, encode(&body)).await.map(drop),
-            Withdraw::Delete {
-                uid,
-                resource_version,
-            } => {
-                let options = DeleteOptions {
-                    uid: Some(uid),
-                    resource_version: Some(resource_version),
-                    propagation: Some("Background"),
-                };
-                link.delete(&path, &options).await
-            }
-        };
-        let (api_version, kind) = (resource.api_version(), &resource.kind);
-        state
-            .metrics
-            .deleted(result.is_ok(), &api_version, kind, &lane.cluster);
-        match result {
-            Ok(()) | Err(LinkError::NotFound) => return Ok(Sent::Member(begun.elapsed())),
-            Err(LinkError::Conflict) => {}
-            Err(error) => return Err(SendError::Member(error)),
-        }
-    }
-    Err(SendError::NotYet("the member's object keeps changing".into()))
 }
 
 /// What was sent, for the Work's status.

@@ -30,11 +30,29 @@ pub(crate) enum Outcome {
         recreated: bool,
     },
     /// Nothing was sent, because it is suspended.
-    Suspended,
+    Suspended {
+        /// By whom, and why, beside the policy that places it.
+        by: String,
+        /// What was seen of the member's object.
+        seen: Seen,
+    },
     /// Nothing was sent, and what was said before still holds.
     Unchanged,
     /// The Work is being deleted, and the member is done with it: it may go.
     Over,
+}
+
+/// What was seen of the object of a Work that is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Nobody could look.
+    Unknown,
+    /// It is not there.
+    Absent,
+    /// It is something else than what would be sent.
+    Differs,
+    /// It is what would be sent.
+    Agrees,
 }
 
 /// What is to be told of a Work.
@@ -82,33 +100,47 @@ impl Told {
         let mut status = before.clone();
         match &self.outcome {
             Outcome::Applied { recreated } => {
-                observe::dispatching(false, now).put(&mut status.conditions);
-                // How it came to be applied is history once it is.
-                let known = Condition::find(&status.conditions, "Applied").is_some_and(|known| {
-                    known.is_true()
-                        && known
-                            .observed_generation
-                            .is_none_or(|seen| seen == self.generation)
-                        && !recreated
-                });
-                if !known {
-                    observe::applied(Ok(()), *recreated, self.generation, now).put(&mut status.conditions);
-                }
-                if let Some(sent) = &self.sent {
-                    status.last_applied = Some(sent.clone());
-                }
+                observe::dispatching(now).put(&mut status.conditions);
+                self.put_applied(*recreated, &mut status, now);
             }
             Outcome::Failed { message, recreated } => {
-                observe::dispatching(false, now).put(&mut status.conditions);
+                observe::dispatching(now).put(&mut status.conditions);
                 observe::applied(Err(message), *recreated, self.generation, now).put(&mut status.conditions);
             }
-            Outcome::Suspended => observe::dispatching(true, now).put(&mut status.conditions),
+            Outcome::Suspended { by, seen } => {
+                observe::suspended(by, now).put(&mut status.conditions);
+                match seen {
+                    // Nobody makes it again for now, and nobody says that it is well.
+                    Seen::Absent => status.manifest_statuses.clear(),
+                    // What is held back is there already.
+                    Seen::Agrees => self.put_applied(false, &mut status, now),
+                    Seen::Unknown | Seen::Differs => {}
+                }
+            }
             Outcome::Unchanged | Outcome::Over => {}
         }
         if let Some(seen) = &self.seen {
             status.manifest_statuses = vec![seen.clone()];
         }
         status
+    }
+
+    /// The member has what the Work holds.
+    fn put_applied(&self, recreated: bool, status: &mut WorkStatus, now: Timestamp) {
+        // How it came to be applied is history once it is.
+        let known = Condition::find(&status.conditions, "Applied").is_some_and(|known| {
+            known.is_true()
+                && known
+                    .observed_generation
+                    .is_none_or(|seen| seen == self.generation)
+                && !recreated
+        });
+        if !known {
+            observe::applied(Ok(()), recreated, self.generation, now).put(&mut status.conditions);
+        }
+        if let Some(sent) = &self.sent {
+            status.last_applied = Some(sent.clone());
+        }
     }
 }
 
@@ -188,8 +220,8 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let was_sent = |status: &WorkStatus| {
         Condition::find(&status.conditions, "Dispatching").is_none_or(Condition::is_true)
     };
-    if was_sent(&work.status) && !was_sent(&status) {
-        tell_suspended(state, &work);
+    if was_sent(&work.status) != was_sent(&status) {
+        tell_turned(state, &work, &status);
     }
     if let Err(error) = template::write_work_status(state, key, &work.metadata, &status).await {
         // What came meanwhile is newer.
@@ -202,9 +234,12 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     Ok(())
 }
 
-fn tell_suspended(state: &State, work: &Work) {
-    let message = observe::dispatching(true, state.clock.now()).message;
-    state
-        .events
-        .success(&EventTarget::of_work(work), "WorkDispatching", &message);
+/// Says that a Work is not sent any more, or that it is again. That a new one is sent goes without saying.
+fn tell_turned(state: &State, work: &Work, status: &WorkStatus) {
+    if let Some(condition) = Condition::find(&status.conditions, "Dispatching") {
+        let target = EventTarget::of_work(work);
+        state
+            .events
+            .success(&target, "WorkDispatching", &condition.message);
+    }
 }

@@ -8,7 +8,7 @@ use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
-use lockgate_engine::gate::Removal;
+use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use serde_json::Value;
 
@@ -142,6 +142,12 @@ fn binding_status(
         }
     }
     complain("Removed", unremoved(state, id, binding), &now, conditions);
+    // Rollout policies say so of themselves; this is what was activated. What is right goes without saying.
+    let is_there = |cluster: &str| state.cluster(cluster).is_some();
+    match gate::clusters_known(binding.spec.suspension.as_ref(), is_there, time) {
+        Some(condition) if !condition.is_true() => condition.put(conditions),
+        _ => conditions.retain(|condition| condition.kind != gate::CLUSTERS_KNOWN),
+    }
     status
 }
 

@@ -7,12 +7,13 @@ use futures::StreamExt as _;
 use lockgate_api::work::Workload;
 use lockgate_api::{Binding, Cluster, OverridePolicy, Work, keys, names};
 use lockgate_engine::claim::Record;
-use lockgate_engine::gate::{self, Release, Removal};
+use lockgate_engine::gate::{self, Holds, Removal};
 use lockgate_engine::observe;
 use lockgate_engine::place::webster;
 use lockgate_engine::render::{self, RenderInput, Rendered};
 use machinery_value::hash::{ValueHash, canonical_hash};
 
+use super::holding::Suspended;
 use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT_AFTER, Walk, binding_id};
 use crate::cache::Key;
@@ -28,6 +29,13 @@ struct Share {
     cluster: Arc<Cluster>,
     replicas: Option<i64>,
     completions: Option<i64>,
+}
+
+/// A Work that must be written.
+struct WorkChange {
+    work: Work,
+    /// Whether it was suspended and is not any more, or the other way round.
+    turned: bool,
 }
 
 impl Walk<'_> {
@@ -54,11 +62,17 @@ impl Walk<'_> {
             .unwrap_or_default();
         let basis = Record::find(&self.template, Some(binding)).and_then(|record| record.basis);
         let content = render::activated_hash(&self.template, basis.as_deref());
+        let holders = self.holders(binding);
+        let holds = holders.of(binding);
+        let mut turned = false;
         let mut unrendered = BTreeMap::new();
         let mut writes = Vec::new();
         for share in &shares {
-            match self.work(binding, share, &overrides, &content) {
-                Ok(Some(work)) => writes.push(work),
+            match self.work(binding, share, &overrides, &content, &holds) {
+                Ok(Some(change)) => {
+                    turned |= change.turned;
+                    writes.push(change.work);
+                }
                 Ok(None) => {}
                 Err(message) => {
                     // What was told is not told again.
@@ -74,6 +88,9 @@ impl Walk<'_> {
         }
         let writes = writes.iter().map(|work| write_work(self.state, work));
         let results = at_most(writes.collect()).await;
+        if turned {
+            self.wake_dependents(binding);
+        }
         self.remove_unwanted(binding).await?;
         if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
             verdict.unrendered = unrendered;
@@ -138,7 +155,8 @@ impl Walk<'_> {
         share: &Share,
         overrides: &[Arc<OverridePolicy>],
         content: &ValueHash,
-    ) -> Result<Option<Work>, String> {
+        holds: &Holds<'_>,
+    ) -> Result<Option<WorkChange>, String> {
         let cluster = &share.cluster.metadata.name;
         let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let key = Key::new(&names::execution_namespace(cluster), &name);
@@ -169,23 +187,26 @@ impl Walk<'_> {
             overrides,
             conflict_resolution: &binding.spec.conflict_resolution,
         };
-        let suspend = Some(gate::release(&binding.spec, cluster) == Release::Suspended);
+        let suspended = Suspended::on(holds, cluster);
+        let was_suspended = known.as_ref().and_then(|work| work.spec.suspend_dispatching);
+        let turned = was_suspended.unwrap_or(false) != suspended.is;
         let preserve = Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
         let rendered = known
             .as_ref()
             .and_then(|work| work.metadata.annotation(keys::RENDERED_FROM))
-            .is_some_and(|digest| render::is_digest_of(digest, content, &input));
+            .is_some_and(|digest| digest == render::inputs_digest_with(content, &input));
         if let Some(known) = &known
             && rendered
             && !self.render
-            && known.spec.suspend_dispatching == suspend
+            && known.spec.suspend_dispatching.is_some()
+            && suspended.is_said_by(known)
             && known.spec.preserve_resources_on_deletion == preserve
         {
             return Ok(None);
         }
         let old: Option<Work> = cached.as_ref().and_then(|cached| state::parse(cached));
         let mut work = old.clone().unwrap_or_default();
-        work.spec.suspend_dispatching = suspend;
+        suspended.put(&mut work);
         work.spec.preserve_resources_on_deletion = preserve;
         if !rendered || self.render {
             let mut rendered = render::render(&input).map_err(|error| error.to_string())?;
@@ -199,7 +220,7 @@ impl Walk<'_> {
                 put_rendered(&mut work, rendered, cluster);
             }
         }
-        Ok((old.as_ref() != Some(&work)).then_some(work))
+        Ok((old.as_ref() != Some(&work)).then_some(WorkChange { work, turned }))
     }
 
     /// Removes the Works of clusters that are no longer wanted, when every wanted cluster has its copy.

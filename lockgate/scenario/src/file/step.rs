@@ -1,5 +1,6 @@
 //! Steps.
 
+use std::path::Path as FilePath;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ const MAX_FILL: usize = 4 << 20;
 /// Longer times are not moved in one step.
 const MAX_ADVANCE: Duration = Duration::from_secs(24 * 3600);
 
-pub(super) fn read(node: &Node, members: &[String]) -> Result<Step, Mistake> {
+pub(super) fn read(node: &Node, members: &[String], directory: &FilePath) -> Result<Step, Mistake> {
     let mut fields = Fields::of(node, "a step")?;
     let on = match fields.take("on") {
         Some(node) => place(&node, members)?,
@@ -53,7 +54,7 @@ pub(super) fn read(node: &Node, members: &[String]) -> Result<Step, Mistake> {
     {
         return Err(Mistake::new(node.line, format!("no server can refuse {verb}")));
     }
-    let (mut action, detail) = action(verb, &body, set.as_ref(), members)?;
+    let (mut action, detail) = action(verb, &body, set.as_ref(), members, directory)?;
     if let (Action::Start(wanted) | Action::Restart(wanted), Some(node)) = (&mut action, gates) {
         *wanted = Some(read_gates(&node)?);
     }
@@ -76,11 +77,17 @@ fn action(
     body: &Node,
     set: Option<&Node>,
     members: &[String],
+    directory: &FilePath,
 ) -> Result<(Action, String), Mistake> {
     let wrong = |what: String| Mistake::new(body.line, what);
     Ok(match verb {
         "apply" => {
-            let objects = objects(body)?;
+            let objects = match &body.content {
+                Content::Scalar(Value::String(file)) => {
+                    objects_of(&directory.join(file)).map_err(|what| wrong(format!("{file}: {what}")))?
+                }
+                _ => objects(body)?,
+            };
             let names: Vec<String> = objects.iter().map(brief).collect();
             (Action::Apply(objects), names.join(", "))
         }
@@ -155,6 +162,14 @@ pub(super) fn objects(node: &Node) -> Result<Vec<Value>, Mistake> {
         Content::List(items) => items.iter().map(object).collect(),
         _ => Ok(vec![object(node)?]),
     }
+}
+
+/// The objects of a file, which may hold several documents.
+fn objects_of(file: &FilePath) -> Result<Vec<Value>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    text.split("\n---\n")
+        .map(|document| object(&Node::parse(document)?).map_err(|mistake| mistake.what))
+        .collect()
 }
 
 fn object(node: &Node) -> Result<Value, Mistake> {

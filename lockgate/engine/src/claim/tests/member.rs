@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::world::World;
 use crate::claim::{Claim, Record};
-use crate::render::{RenderInput, activated_hash, inputs_digest_with, is_digest_of, render};
+use crate::render::{RenderInput, activated_hash, inputs_digest_with, render};
 
 /// A member that gets everything that is sent anywhere.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,7 @@ impl Member {
         if self
             .sent
             .as_ref()
-            .is_some_and(|(digest, _)| is_digest_of(digest, &content, &input))
+            .is_some_and(|(digest, _)| *digest == inputs_digest_with(&content, &input))
         {
             return;
         }

@@ -210,6 +210,11 @@ fn act(w: &mut World, member: &mut Member, step: &Step) -> bool {
         Step::Create | Step::Scale(_) | Step::Touch(_) | Step::Relabel(_) | Step::Ask(_) => wrote,
         // Without a generation nobody can tell a default from an edit.
         Step::AddDefault(_) => wrote && w.kind == Kind::ConfigMap,
+        // Before it is claimed, only versions tell whether a template was written after its policy, whatever was written.
+        Step::SystemKey(_) => {
+            let unclaimed = |template: &Value| Claim::on_template(template).is_none();
+            wrote && before.as_ref().is_some_and(unclaimed)
+        }
         // Replacing a template that waits takes its record along: it is one that the user wrote after the policy came.
         Step::Strip => wrote && w.binding.is_none(),
         _ => false,
@@ -317,6 +322,10 @@ proptest! {
             for step in steps {
                 waiting |= act(&mut w, &mut member, step);
             }
+            // Where the generation moves as well, nobody can tell a default from an edit either.
+            let generation = |w: &World| w.template.as_ref().map(crate::object::generation);
+            let defaults = steps.iter().any(|step| matches!(step, Step::AddDefault(_)));
+            waiting |= defaults && generation(&w) != generation(&before);
             w.cut = *cut;
             // Deciding again changes nothing: checked by settling.
             w.settle();

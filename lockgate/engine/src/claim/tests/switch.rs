@@ -1,7 +1,7 @@
 //! Switching gates: what was held stays held, and a policy that changes afterwards acts.
 
 use super::world::{World, rule};
-use crate::claim::{Act, HoldReason, Record};
+use crate::claim::{Act, HoldReason, Record, Standing, standing};
 use crate::gates::Gates;
 
 /// Runs a story that begins with StaticPolicy on or off, and preemption.
@@ -30,6 +30,11 @@ fn held_by_the_switch(w: &World) {
         }
     );
     assert_eq!(decision.waits, Some(HoldReason::GateChanged));
+    // It is counted as pending, also where only the binding is looked at.
+    let held = Standing::Held(HoldReason::GateChanged);
+    assert_eq!(decision.standing(), held);
+    let (policy, binding) = (decision.holder.unwrap(), w.binding.as_ref().unwrap());
+    assert_eq!(standing(&policy, binding, w.gates), held);
 }
 
 #[test]

@@ -348,6 +348,18 @@ impl World {
             return 0;
         };
         let template = self.template.clone().unwrap();
+        if let Some(recorded) = decision.record_first(&template, self.binding.as_ref()) {
+            assert_ne!(
+                self.binding.as_ref(),
+                Some(&recorded),
+                "a write without a difference"
+            );
+            self.binding = Some(recorded);
+            writes += 1;
+            if writes == limit {
+                return writes;
+            }
+        }
         if let Some(marked) = decision.mark(&template, self.binding.as_ref()) {
             assert_ne!(marked, template, "a write without a difference");
             self.put(marked);
@@ -371,7 +383,7 @@ impl World {
     pub(super) fn settle(&mut self) -> &mut Self {
         if self.cut {
             for round in 0.. {
-                assert!(round < 4, "it does not settle: {}", self.shown());
+                assert!(round < 5, "it does not settle: {}", self.shown());
                 if self.pass(1) == 0 {
                     break;
                 }

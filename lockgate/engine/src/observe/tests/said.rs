@@ -34,14 +34,20 @@ fn conditions_of_works() {
                    "message": "Failed to apply all manifests (0/1): no", "lastTransitionTime": time}),
         ),
         (
-            dispatching(false, at(0)),
+            dispatching(at(0)),
             json!({"type": "Dispatching", "status": "True", "reason": "Dispatching",
                    "message": "Work is being dispatched to member clusters.", "lastTransitionTime": time}),
         ),
         (
-            dispatching(true, at(0)),
+            suspended("", at(0)),
             json!({"type": "Dispatching", "status": "False", "reason": "SuspendDispatching",
                    "message": "Work dispatching is in a suspended state.", "lastTransitionTime": time}),
+        ),
+        (
+            suspended("RolloutPolicy shop/web: checking", at(0)),
+            json!({"type": "Dispatching", "status": "False", "reason": "SuspendDispatching",
+                   "message": "Work dispatching is in a suspended state. RolloutPolicy shop/web: checking",
+                   "lastTransitionTime": time}),
         ),
     ] {
         assert_eq!(shown(said), expected);
@@ -101,7 +107,7 @@ fn what_was_said_of_an_older_work_does_not_count() {
         work
     };
     for (name, work, expected) in [
-        ("nothing said", work(3, vec![dispatching(true, at(0))]), false),
+        ("nothing said", work(3, vec![suspended("", at(0))]), false),
         ("of this one", work(3, vec![told(3)]), true),
         ("of an older one", work(3, vec![told(2)]), false),
         ("without a generation", work(3, vec![silent.clone()]), true),
@@ -148,14 +154,14 @@ fn check_binding(works: &[(&str, Work)], targets: &[&str], items: Value, full: b
 #[test]
 fn bindings_say_what_every_cluster_says() {
     let told = |generation| applied(Ok(()), false, generation, at(0));
-    let running = || seen(work(1, vec![dispatching(false, at(0)), told(1)]));
-    let suspended = || work(1, vec![dispatching(true, at(0))]);
+    let running = || seen(work(1, vec![dispatching(at(0)), told(1)]));
+    let held = || work(1, vec![suspended("", at(0))]);
     let status = json!({"generation": 3, "resourceTemplateGeneration": 2});
     let fine = |cluster: &str| json!({"applied": true, "clusterName": cluster, "health": "Unhealthy", "status": status});
     let unknown = json!({"clusterName": "member3", "health": "Unknown"});
 
     // As recorded: sent to one cluster, suspended in another.
-    let works = [("member3", suspended()), ("member1", running())];
+    let works = [("member3", held()), ("member1", running())];
     check_binding(
         &works,
         &["member1", "member3"],

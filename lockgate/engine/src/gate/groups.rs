@@ -1,0 +1,180 @@
+//! Decision groups: the selected clusters in the order in which they go, and how a strategy names some of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockgate_api::rollout::MandatoryDecisionGroup;
+
+/// Clusters that go together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DecisionGroup {
+    /// Its place in the order. Indices may have gaps.
+    pub index: u32,
+    /// Its name; several groups may share one, and most have none.
+    pub name: String,
+    /// Its clusters.
+    pub clusters: Vec<String>,
+}
+
+impl std::fmt::Display for DecisionGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.name.as_str() {
+            "" => write!(f, "group {}", self.index),
+            name => write!(f, "group {} ({name})", self.index),
+        }
+    }
+}
+
+/// How a strategy names groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupKey {
+    /// Every group of that name.
+    Name(String),
+    /// The group of that index. None has a negative one.
+    Index(i32),
+}
+
+impl From<&MandatoryDecisionGroup> for GroupKey {
+    /// A name counts for more than an index; neither means the first group.
+    fn from(entry: &MandatoryDecisionGroup) -> Self {
+        if entry.group_name.is_empty() {
+            Self::Index(entry.group_index.unwrap_or(0))
+        } else {
+            Self::Name(entry.group_name.clone())
+        }
+    }
+}
+
+impl GroupKey {
+    fn names(&self, group: &DecisionGroup) -> bool {
+        match self {
+            Self::Name(name) => *name == group.name,
+            Self::Index(index) => u32::try_from(*index) == Ok(group.index),
+        }
+    }
+}
+
+/// The groups of a selection, by index; each cluster is in one of them, and inside a group clusters are ordered by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Groups {
+    groups: Vec<DecisionGroup>,
+    /// Every cluster by name: the position of its group, and its position there.
+    members: Vec<(u32, u32)>,
+}
+
+impl Groups {
+    /// Groups in any order. Parts with the same index and name are one group; a cluster that is in several groups belongs to
+    /// the first.
+    pub fn new(parts: impl IntoIterator<Item = DecisionGroup>) -> Self {
+        let mut merged: BTreeMap<(u32, String), Vec<String>> = BTreeMap::new();
+        for part in parts {
+            merged
+                .entry((part.index, part.name))
+                .or_default()
+                .extend(part.clusters);
+        }
+        let mut taken = BTreeSet::new();
+        let groups = merged.into_iter().map(|((index, name), mut clusters)| {
+            clusters.sort();
+            clusters.retain(|cluster| taken.insert(cluster.clone()));
+            DecisionGroup {
+                index,
+                name,
+                clusters,
+            }
+        });
+        let groups: Vec<DecisionGroup> = groups.collect();
+        let mut members: Vec<(u32, u32)> = Vec::with_capacity(taken.len());
+        for (position, group) in groups.iter().enumerate() {
+            members.extend((0..group.clusters.len()).map(|at| (position as u32, at as u32)));
+        }
+        members.sort_by(|a, b| name_of(&groups, *a).cmp(name_of(&groups, *b)));
+        Self { groups, members }
+    }
+
+    /// One group without a name.
+    pub fn single(clusters: impl IntoIterator<Item = String>) -> Self {
+        Self::new([DecisionGroup {
+            clusters: clusters.into_iter().collect(),
+            ..DecisionGroup::default()
+        }])
+    }
+
+    /// The groups by index.
+    pub fn iter(&self) -> std::slice::Iter<'_, DecisionGroup> {
+        self.groups.iter()
+    }
+
+    /// How many clusters there are.
+    pub fn cluster_count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Every cluster by name, with the position of its group.
+    pub fn clusters(&self) -> impl Iterator<Item = (&str, usize)> {
+        let of = |member: &(u32, u32)| (name_of(&self.groups, *member), member.0 as usize);
+        self.members.iter().map(of)
+    }
+
+    /// Whether each group is named by one of the keys. Keys that name no group are passed over.
+    pub fn named_by(&self, keys: &[GroupKey]) -> Vec<bool> {
+        let named = |group: &DecisionGroup| keys.iter().any(|key| key.names(group));
+        self.groups.iter().map(named).collect()
+    }
+
+    /// What became of an earlier selection: which clusters are new, and which are gone.
+    pub fn changes_since<'a>(&'a self, before: &BTreeSet<&'a str>) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
+        let now: BTreeSet<&str> = self.clusters().map(|(cluster, _)| cluster).collect();
+        (&now - before, before - &now)
+    }
+}
+
+fn name_of(groups: &[DecisionGroup], (group, at): (u32, u32)) -> &str {
+    &groups[group as usize].clusters[at as usize]
+}
+
+impl std::ops::Index<usize> for Groups {
+    type Output = DecisionGroup;
+
+    /// The group at a position, which is not its index.
+    fn index(&self, position: usize) -> &DecisionGroup {
+        &self.groups[position]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(index: u32, name: &str, clusters: &[&str]) -> DecisionGroup {
+        DecisionGroup {
+            index,
+            name: name.to_owned(),
+            clusters: clusters.iter().map(|cluster| (*cluster).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn parts_of_a_group_are_joined_and_a_cluster_is_in_the_first() {
+        let groups = Groups::new([
+            group(4, "", &["c", "a", "e"]),
+            group(1, "x", &["d", "b"]),
+            group(1, "x", &["a", "b"]),
+        ]);
+        let found: Vec<&DecisionGroup> = groups.iter().collect();
+        assert_eq!(
+            found,
+            [&group(1, "x", &["a", "b", "d"]), &group(4, "", &["c", "e"])]
+        );
+        let clusters: Vec<(&str, usize)> = groups.clusters().collect();
+        assert_eq!(clusters, [("a", 0), ("b", 0), ("c", 1), ("d", 0), ("e", 1)]);
+        let words: Vec<String> = groups.iter().map(ToString::to_string).collect();
+        assert_eq!(words, ["group 1 (x)", "group 4"]);
+    }
+
+    #[test]
+    fn no_group_has_a_negative_index() {
+        let groups = Groups::new([group(0, "", &["a"]), group(u32::MAX, "", &["b"])]);
+        assert_eq!(groups.named_by(&[GroupKey::Index(-1)]), [false, false]);
+        assert_eq!(groups.named_by(&[GroupKey::Index(0)]), [true, false]);
+    }
+}

@@ -1,0 +1,147 @@
+//! Suspension in a template's pass: who holds its Works back, gathered for the gate, and written to the Works.
+
+use std::sync::Arc;
+
+use lockgate_api::{Binding, RolloutPolicy, Work, keys, names};
+use lockgate_engine::gate::{self, Holds, Referrer, Release, ReleaseInput};
+use serde_json::Value;
+
+use super::writes::write_work;
+use super::{PassError, Walk, wake};
+use crate::cache::Key;
+use crate::head::head;
+use crate::state::{self, State};
+
+/// Everybody who may hold a template's Works back, beside its own policy.
+pub(super) struct Holders {
+    rollouts: Vec<Arc<RolloutPolicy>>,
+    referrers: Vec<Referrer>,
+}
+
+/// What a Work says of its suspension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Suspended {
+    /// Whether nothing is sent.
+    pub(crate) is: bool,
+    /// By whom, and why; empty if there is nothing to add to the policy.
+    pub(crate) by: String,
+}
+
+impl Suspended {
+    /// Whether a cluster's Work is held back.
+    pub(crate) fn on(holds: &Holds<'_>, cluster: &str) -> Self {
+        match gate::release(holds, cluster) {
+            Release::Send => Self {
+                is: false,
+                by: String::new(),
+            },
+            Release::Suspended(held) => Self {
+                is: true,
+                by: gate::suspended_by(&held),
+            },
+        }
+    }
+
+    /// Whether a Work says so.
+    pub(crate) fn is_said_by(&self, work: &Work) -> bool {
+        work.spec.suspend_dispatching.unwrap_or(false) == self.is
+            && work.metadata.annotation(keys::SUSPENDED_BY).unwrap_or_default() == self.by
+    }
+
+    /// Makes a Work say so.
+    pub(crate) fn put(self, work: &mut Work) {
+        work.spec.suspend_dispatching = Some(self.is);
+        let annotations = &mut work.metadata.annotations;
+        if self.by.is_empty() {
+            annotations.remove(keys::SUSPENDED_BY);
+        } else {
+            annotations.insert(keys::SUSPENDED_BY.to_owned(), self.by);
+        }
+    }
+}
+
+impl Holders {
+    /// Arranged for the clusters of a binding.
+    pub(super) fn of<'a>(&'a self, binding: &'a Binding) -> Holds<'a> {
+        Holds::of(&ReleaseInput {
+            spec: &binding.spec,
+            rollouts: &self.rollouts,
+            referrers: &self.referrers,
+        })
+    }
+}
+
+impl Walk<'_> {
+    /// Who may hold this template's Works back.
+    pub(super) fn holders(&self, binding: &Binding) -> Holders {
+        // Looked up one after the other: the index is not read twice at a time.
+        let rollouts = self.state.rollouts.read().about(&self.template);
+        let referrers = referrers(self.state, binding);
+        Holders { rollouts, referrers }
+    }
+
+    /// A binding that nobody owns is not placed and not rendered, and its Works keep what they hold; but what rollout
+    /// policies say of them is said of the template, not of its policy, and counts.
+    pub(super) async fn hold_frozen(&self) -> Result<(), PassError> {
+        let Some(binding) = &self.binding else {
+            return Ok(());
+        };
+        let holders = self.holders(binding);
+        let holds = holders.of(binding);
+        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
+        let mut turned = false;
+        for cached in self.state.works_named(&name) {
+            let Some(head) = head(&cached) else { continue };
+            let cluster = names::cluster_of(&cached.key.namespace).unwrap_or_default();
+            let suspended = Suspended::on(&holds, cluster);
+            if head.work.metadata.deleting()
+                || !super::is_bound_copy(&head, self.id)
+                || suspended.is_said_by(&head.work)
+            {
+                continue;
+            }
+            turned |= head.work.spec.suspend_dispatching.unwrap_or(false) != suspended.is;
+            if let Some(mut work) = state::parse::<Work>(&cached) {
+                suspended.put(&mut work);
+                write_work(self.state, &work).await?;
+            }
+        }
+        if turned {
+            self.wake_dependents(binding);
+        }
+        Ok(())
+    }
+
+    /// What is held back here may hold back what it needs.
+    pub(super) fn wake_dependents(&self, binding: &Binding) {
+        let key = Key::new(&binding.metadata.namespace, &binding.metadata.name);
+        let dependents = self.state.dependents.lock().get(&key).cloned();
+        for id in dependents.into_iter().flatten() {
+            wake(self.state, id);
+        }
+    }
+}
+
+/// The bindings that need this one, as far as they are there.
+fn referrers(state: &State, binding: &Binding) -> Vec<Referrer> {
+    let snapshots = binding.spec.required_by.iter();
+    snapshots
+        .filter_map(|snapshot| {
+            let (cache, _) = state.bindings(&snapshot.namespace);
+            let referrer = state::binding(cache, &Key::new(&snapshot.namespace, &snapshot.name))?;
+            let resource = &referrer.spec.resource;
+            let template: Option<Value> = state
+                .kinds
+                .served(&resource.api_version, &resource.kind)
+                .and_then(|kind| kind.cache.get(&Key::new(&resource.namespace, &resource.name)))
+                .and_then(|cached| state::parse(&cached));
+            let rollouts = template.map(|template| state.rollouts.read().about(&template));
+            Some(Referrer {
+                namespace: snapshot.namespace.clone(),
+                name: snapshot.name.clone(),
+                suspension: referrer.spec.suspension,
+                rollouts: rollouts.unwrap_or_default(),
+            })
+        })
+        .collect()
+}
