@@ -50,7 +50,7 @@ pub(crate) async fn check(server: &Server) {
             "/apis/work.karmada.io/v1alpha2/clusterresourcebindings",
             "Name SCHEDULED FULLYAPPLIED POLICY-GENERATION AGE",
             "shop-reader-clusterrole",
-            json!(["True", "True", null]),
+            json!(["True", "True", "3"]),
         ),
         (
             "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works",
@@ -74,6 +74,11 @@ pub(crate) async fn check(server: &Server) {
             ]),
         ),
     ];
+    // What the recorded objects cannot have: it is ours.
+    let record = json!({"metadata": {"annotations": {lockgate_api::keys::ACTIVATED_GENERATION: "3"}}});
+    let path = "/apis/work.karmada.io/v1alpha2/clusterresourcebindings/shop-reader-clusterrole";
+    let patch = [("content-type", "application/merge-patch+json")];
+    server.send("PATCH", path, &patch, Some(&record)).await.granted();
     for (path, columns, name, cells) in cases {
         let answer = server.send("GET", path, &table, None).await.granted();
         let found: Vec<String> = answer["columnDefinitions"]
