@@ -77,18 +77,22 @@ pub(crate) fn policy(state: &State, change: &Change) {
         .as_ref()
         .zip(new.as_ref())
         .is_some_and(|(old, new)| old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting());
-    // Nor does an edit of a Lazy policy: its templates wait, and only their number is told.
+    if unchanged {
+        return;
+    }
+    // An edit of a Lazy policy neither: its templates wait, and only their number is told.
     let only_waits = old
         .as_ref()
         .zip(new.as_deref())
         .is_some_and(|(old, new)| claim::only_waits(old, new));
-    if unchanged || only_waits {
-        return;
-    }
     state.kinds.look();
     for policy in [old.as_ref(), new.as_deref()].into_iter().flatten() {
+        let metadata = &policy.metadata;
+        let key = Key::new(&metadata.namespace, &metadata.name);
         for selector in &policy.spec.resource_selectors {
-            wake_selected(state, selector, &policy.metadata.namespace);
+            wake_selected(state, selector, &metadata.namespace, |id| {
+                !only_waits || !state.tally.owns(&key, id)
+            });
         }
     }
     if let Some(policy) = &new
@@ -121,7 +125,7 @@ pub(crate) fn override_policy(state: &State, change: &Change) {
             wake_bound(state, |id| namespace.is_empty() || id.namespace == *namespace);
         } else {
             for selector in &policy.spec.resource_selectors {
-                wake_selected(state, selector, namespace);
+                wake_selected(state, selector, namespace, |_| true);
             }
         }
     }
@@ -159,7 +163,7 @@ pub(crate) fn rollout(state: &State, change: &Change) {
     for policy in [old, new].into_iter().flatten() {
         for selector in &policy.spec.resource_selectors {
             namespaces |= selector.kind == "Namespace" && selector.api_version == "v1";
-            wake_selected(state, selector, &policy.metadata.namespace);
+            wake_selected(state, selector, &policy.metadata.namespace, |_| true);
         }
     }
     if namespaces {
@@ -182,27 +186,44 @@ fn tell_rollout(state: &State, policy: &RolloutPolicy) {
     state.chores.add(chore, 1);
 }
 
-/// Wakes the templates that a selector could mean.
-fn wake_selected(state: &State, selector: &ResourceSelector, policy_namespace: &str) {
+/// Wakes the templates that a selector could mean, and that are wanted.
+fn wake_selected(
+    state: &State,
+    selector: &ResourceSelector,
+    policy_namespace: &str,
+    wanted: impl Fn(&TemplateId) -> bool,
+) {
     let namespace = if policy_namespace.is_empty() {
         selector.namespace.as_str()
     } else {
         policy_namespace
     };
-    let id = |key: &crate::cache::Key| TemplateId {
-        api_version: selector.api_version.clone(),
-        kind: selector.kind.clone(),
-        namespace: key.namespace.to_string(),
-        name: key.name.to_string(),
-    };
     let Some(kind) = state.kinds.served(&selector.api_version, &selector.kind) else {
         return;
     };
+    let wake = |cached: &Cached| {
+        let id = TemplateId {
+            api_version: selector.api_version.clone(),
+            kind: selector.kind.clone(),
+            namespace: cached.key.namespace.to_string(),
+            name: cached.key.name.to_string(),
+        };
+        if wanted(&id) {
+            state.templates.add_bulk(id, WALK);
+        }
+    };
+    if !namespace.is_empty() && !selector.name.is_empty() {
+        // A policy may name thousands.
+        if let Some(cached) = kind.cache.find(namespace, &selector.name) {
+            wake(&cached);
+        }
+        return;
+    }
     kind.cache.for_each(|cached| {
         let named = selector.name.is_empty() || *selector.name == *cached.key.name;
         let inside = namespace.is_empty() || *namespace == *cached.key.namespace;
         if named && inside {
-            state.templates.add_bulk(id(&cached.key), WALK);
+            wake(cached);
         }
     });
 }

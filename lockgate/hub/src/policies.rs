@@ -59,6 +59,11 @@ impl Tally {
         self.queue.add_soon(key.clone(), 1, REPORT_AFTER);
     }
 
+    /// Whether a policy owns a template, by its last pass.
+    pub(crate) fn owns(&self, policy: &Key, id: &TemplateId) -> bool {
+        self.standings.lock().owner(id) == Some(policy)
+    }
+
     /// Whether a policy goes on waiting for templates that are looked at.
     fn waits(&self, key: &Key, busy: bool) -> bool {
         let mut waiting = self.waiting.lock();

@@ -251,7 +251,8 @@ impl Walk<'_> {
     /// Keeps in mind what is to be said of a template that nobody owns, or that somebody owns again.
     fn orphan(&self, decision: &Decision) {
         let candidate = self.state.policies.read().best(&self.template).cloned();
-        let orphaned = claim::orphaned(&decision.act, candidate.as_deref(), self.state.clock.now());
+        let (gates, now) = (self.state.gates, self.state.clock.now());
+        let orphaned = claim::orphaned(&decision.act, candidate.as_deref(), gates, now);
         self.state
             .verdicts
             .lock()

@@ -152,7 +152,12 @@ pub fn preemption(
 
 /// Says on a binding that nobody owns its template, and what that means; nothing if somebody does. `candidate` is a
 /// policy that matches and may not take the template before it changes.
-pub fn orphaned(act: &Act, candidate: Option<&PropagationPolicy>, now: Timestamp) -> Option<Condition> {
+pub fn orphaned(
+    act: &Act,
+    candidate: Option<&PropagationPolicy>,
+    gates: Gates,
+    now: Timestamp,
+) -> Option<Condition> {
     let Act::Freeze { changed } = *act else {
         return None;
     };
@@ -165,7 +170,13 @@ pub fn orphaned(act: &Act, candidate: Option<&PropagationPolicy>, now: Timestamp
                  changes, or when lockgate activate asks for it",
                 policy.metadata.name
             );
-            ("StaticPolicy", message)
+            // Without the gate, whoever matches takes the template, unless it was a switch of the gate that let nobody.
+            let why = if gates.static_policy {
+                HoldReason::StaticPolicy
+            } else {
+                HoldReason::GateChanged
+            };
+            (why.as_str(), message)
         }
         (None, false) => (
             "NoPolicy",

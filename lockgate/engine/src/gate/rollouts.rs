@@ -14,9 +14,12 @@ use crate::selector::best_priority;
 pub struct RolloutIndex {
     /// By namespace, then name.
     policies: BTreeMap<String, BTreeMap<String, Arc<RolloutPolicy>>>,
-    /// By apiVersion, kind, and the name that a selector asks for; empty: any.
-    postings: BTreeMap<String, BTreeMap<String, BTreeMap<String, Vec<Arc<RolloutPolicy>>>>>,
+    /// By apiVersion and kind.
+    postings: BTreeMap<String, BTreeMap<String, ByName>>,
 }
+
+/// Policies by the name that a selector of theirs asks for; empty: any.
+type ByName = BTreeMap<String, Vec<Arc<RolloutPolicy>>>;
 
 impl RolloutIndex {
     /// Puts a policy in, in place of the one of the same namespace and name.

@@ -115,14 +115,20 @@ fn an_orphan_says_what_it_waits_for() {
     let other = policy("shop", json!({}));
     let freeze = |changed| Act::Freeze { changed };
     let reason = |told: Option<Condition>| told.map(|condition| (condition.reason, condition.message));
-    assert_eq!(orphaned(&Act::Wait, None, NOW), None);
-    let (why, message) = reason(orphaned(&freeze(false), None, NOW)).unwrap();
+    assert_eq!(orphaned(&Act::Wait, None, Gates::default(), NOW), None);
+    let (why, message) = reason(orphaned(&freeze(false), None, Gates::default(), NOW)).unwrap();
     assert_eq!(why, "NoPolicy");
     assert!(!message.contains("changed since"), "{message}");
-    let (_, message) = reason(orphaned(&freeze(true), None, NOW)).unwrap();
+    let (_, message) = reason(orphaned(&freeze(true), None, Gates::default(), NOW)).unwrap();
     assert!(message.contains("changed since"), "{message}");
-    let (why, message) = reason(orphaned(&freeze(false), Some(&other), NOW)).unwrap();
+    let fixed = Gates {
+        static_policy: true,
+        ..Gates::default()
+    };
+    let (why, message) = reason(orphaned(&freeze(false), Some(&other), fixed, NOW)).unwrap();
     assert_eq!(why, "StaticPolicy");
+    let (why, _) = reason(orphaned(&freeze(false), Some(&other), Gates::default(), NOW)).unwrap();
+    assert_eq!(why, "GateChanged");
     assert!(message.contains("policy shop/p takes it"), "{message}");
 }
 
