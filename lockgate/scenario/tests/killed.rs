@@ -18,7 +18,6 @@ use lockgate_scenario::{Embedded, HubPlane, Scenario, Variant, run};
 /// Scenarios that write all that there is to write: claims, bindings, Works, copies, removals; claims without bindings, claims
 /// that move alone, records of a gate that is switched.
 const KILLED: &[&str] = &[
-    "lazy/combined-4-lazy-policy-preempts",
     "lazy/simple-2-policy-after-template",
     "pipeline/hand-deleted-work",
     "pipeline/placement-edit-moves",
