@@ -324,6 +324,11 @@ impl Hub {
                 .all(|following| following.cache.synced() && following.cache.trouble().is_none())
     }
 
+    /// Returns when all events that were handed in are sent or given up.
+    pub async fn told(&self) {
+        self.state.events.drained().await;
+    }
+
     /// Up to which resource version the objects of a resource of the hub were seen; `None` if it is not followed.
     pub fn seen(&self, resource: &Resource) -> Option<u64> {
         let caches = self.followed.iter().map(|following| &following.cache);

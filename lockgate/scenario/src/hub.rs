@@ -82,6 +82,10 @@ impl Controllers for Running {
         }
     }
 
+    fn told(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.told())
+    }
+
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(self.0.stop())
     }

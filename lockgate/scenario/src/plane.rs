@@ -59,6 +59,10 @@ pub trait Controllers: Send + Sync {
     }
     /// The newest resource version of a resource that was seen on a server; none if nobody looks at it.
     fn seen(&self, place: &Place, resource: &Resource) -> Option<u64>;
+    /// Returns when everything was told that there is to tell: events come last, and at their own pace.
+    fn told(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
     /// Stops them.
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()>;
 }

@@ -10,7 +10,7 @@
 
 mod support;
 
-use lockgate_scenario::{Embedded, HubPlane, Variant};
+use lockgate_scenario::Variant;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_scenario_holds() {
@@ -20,7 +20,7 @@ async fn every_scenario_holds() {
         Ok("cut") => Variant::CutEveryWrite,
         _ => Variant::Plain,
     };
-    let failures = support::run_all(&mut Embedded::new(), &HubPlane, variant).await;
+    let failures = support::run_embedded(variant).await;
     assert!(
         failures.is_empty(),
         "{} failed:\n\n{}",

@@ -41,7 +41,7 @@ fn is_killed(number: usize, name: &str) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_scenario_holds_with_restarts() {
     support::start_logging();
-    let failures = support::run_all(&mut Embedded::new(), &HubPlane, Variant::RestartBetweenSteps).await;
+    let failures = support::run_embedded(Variant::RestartBetweenSteps).await;
     assert!(
         failures.is_empty(),
         "{} failed:\n\n{}",

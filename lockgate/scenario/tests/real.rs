@@ -12,7 +12,7 @@ mod support;
 
 use std::path::Path;
 
-use lockgate_scenario::{HubPlane, Real, RealError, Variant};
+use lockgate_scenario::{Real, RealError, Variant};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_scenario_holds_on_real_servers() {
@@ -30,7 +30,7 @@ async fn every_scenario_holds_on_real_servers() {
         }
         Err(error) => panic!("{error}"),
     };
-    let failures = support::run_all(&mut backend, &HubPlane, Variant::Plain).await;
+    let failures = support::run_all(&mut backend, Variant::Plain).await;
     assert!(
         failures.is_empty(),
         "{} failed:\n\n{}",

@@ -217,9 +217,9 @@ impl Meter {
         templates: usize,
         latencies: Option<Latencies>,
     ) -> Result<Phase, BenchError> {
-        world.quiet(self.patience).await?;
-        let quiet = self.begun.elapsed();
-        let wall = self.arrived.get().unwrap_or(quiet);
+        let rested = world.quiet(self.patience).await?;
+        let settled = rested.saturating_duration_since(self.begun);
+        let wall = self.arrived.get().unwrap_or(settled);
         let process = Process::this();
         let cpu = process.cpu_seconds()? - self.cpu;
         let (hub, members) = (world.hub_counts.take(), world.member_counts.take());
@@ -233,7 +233,7 @@ impl Meter {
             objects: self.objects,
             wall_s: wall.as_secs_f64(),
             objects_per_s: self.objects as f64 / wall.as_secs_f64(),
-            settled_s: quiet.as_secs_f64(),
+            settled_s: settled.as_secs_f64(),
             p50_ms: latencies.as_ref().map(|latencies| latencies.quantile(0.5)),
             p95_ms: latencies.as_ref().map(|latencies| latencies.quantile(0.95)),
             hub: Writes::of(hub, templates),

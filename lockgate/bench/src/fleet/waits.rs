@@ -53,7 +53,7 @@ pub(super) async fn lazy_edit(
         .driver
         .edit_policy(&json!({"activationPreference": null}))
         .await?;
-    world.quiet(patience).await
+    world.quiet(patience).await.map(drop)
 }
 
 /// A policy that preempts many templates, until it goes again.

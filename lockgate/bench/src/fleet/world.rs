@@ -186,18 +186,24 @@ impl World {
         .await
     }
 
-    /// Waits until nothing is left to do: the control plane says so, and the hub stands still.
-    pub(crate) async fn quiet(&self, patience: Duration) -> Result<(), BenchError> {
+    /// Waits until nothing is left to do: the control plane says so, and the hub stands still. Answers since when there was
+    /// nothing left but events, which go out at their own slow pace.
+    pub(crate) async fn quiet(&self, patience: Duration) -> Result<Instant, BenchError> {
         let mut last = (self.hub.revision(), Instant::now());
+        let mut rested = Instant::now();
         until(patience, "the control plane is idle", || {
             let idle = self.control.as_ref().is_none_or(Hub::idle);
             let revision = self.hub.revision();
+            if !idle {
+                rested = Instant::now();
+            }
             if !idle || revision != last.0 {
                 last = (revision, Instant::now());
             }
             last.1.elapsed() >= QUIET
         })
-        .await
+        .await?;
+        Ok(rested)
     }
 
     /// The names of the members.

@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lockgate_scenario::{Backend, Plane, Scenario, Variant, run};
+use futures::StreamExt as _;
+use lockgate_scenario::{Backend, Embedded, HubPlane, Scenario, Variant, run};
 
 /// The files below `scenarios/`, sorted.
 pub(crate) fn files() -> Vec<PathBuf> {
@@ -47,22 +48,44 @@ pub(crate) fn start_logging() {
         .try_init();
 }
 
-/// Runs the files whose folder and name contain `SCENARIO`, prints a line for each, and gives the reports of those that failed.
-#[allow(dead_code, reason = "not every test that shares this module runs files")]
-pub(crate) async fn run_all(backend: &mut dyn Backend, plane: &dyn Plane, variant: Variant) -> Vec<String> {
+/// How many scenarios run at once where each has servers of its own: most of their time they wait.
+const AT_ONCE: usize = 4;
+
+/// The files whose folder and name contain `SCENARIO`.
+fn chosen() -> Vec<PathBuf> {
     let part = std::env::var("SCENARIO").unwrap_or_default();
+    let mut files = files();
+    files.retain(|file| name(file).contains(&part));
+    files
+}
+
+/// Runs a file, prints a line, and gives the report if it failed.
+async fn run_file(file: &Path, backend: &mut dyn Backend, variant: Variant) -> Option<String> {
+    let scenario = Scenario::load(file).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = run(&scenario, backend, &HubPlane, variant).await;
+    let word = if outcome.failure.is_none() { "ok  " } else { "FAIL" };
+    let (took, runs) = (outcome.took.as_millis(), outcome.runs);
+    println!("{word} {} ({took} ms, {runs} runs)", name(file));
+    outcome.failure.map(|failure| failure.to_string())
+}
+
+/// Runs the chosen files on one backend, one after the other, and gives the reports of those that failed.
+#[allow(dead_code, reason = "not every test that shares this module runs files")]
+pub(crate) async fn run_all(backend: &mut dyn Backend, variant: Variant) -> Vec<String> {
     let mut failures = Vec::new();
-    for file in files() {
-        let name = name(&file);
-        if !name.contains(&part) {
-            continue;
-        }
-        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
-        let outcome = run(&scenario, backend, plane, variant).await;
-        let word = if outcome.failure.is_none() { "ok  " } else { "FAIL" };
-        let (took, runs) = (outcome.took.as_millis(), outcome.runs);
-        println!("{word} {name} ({took} ms, {runs} runs)");
-        failures.extend(outcome.failure.map(|failure| failure.to_string()));
+    for file in chosen() {
+        failures.extend(run_file(&file, backend, variant).await);
     }
     failures
+}
+
+/// Runs the chosen files, each on servers of its own in this process, and gives the reports of those that failed.
+#[allow(dead_code, reason = "not every test that shares this module runs files")]
+pub(crate) async fn run_embedded(variant: Variant) -> Vec<String> {
+    futures::stream::iter(chosen())
+        .map(|file| async move { run_file(&file, &mut Embedded::new(), variant).await })
+        .buffer_unordered(AT_ONCE)
+        .filter_map(std::future::ready)
+        .collect()
+        .await
 }
