@@ -1,20 +1,21 @@
 //! The control plane as one thing: it starts, it can be asked whether it is done, and it stops.
 
+mod fleet;
 mod installed;
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use lockgate_api::{Cluster, Condition};
 use lockgate_engine::Gates;
 use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
+use self::fleet::{refresh_clusters, start_clusters};
 use self::installed::check_installed;
 use crate::cache::Change;
-use crate::chores::{self, Chore};
+use crate::chores;
 use crate::clock::Clock;
-use crate::clusters::{ClusterChange, Clusters, ClustersOptions};
+use crate::clusters::Clusters;
 use crate::connect::{Connector, SecretConnector};
 use crate::election::{Election, ElectionOptions, Guard};
 use crate::events::{EventOptions, Events};
@@ -22,7 +23,7 @@ use crate::intake;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
 use crate::members::{Lane, Members, telling};
-use crate::metrics::{ClusterFigures, Metrics};
+use crate::metrics::Metrics;
 use crate::namespaces;
 use crate::policies::{self, Tally};
 use crate::precedence::Precedence;
@@ -434,138 +435,6 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
             queue.retry(key, aspects);
         }
     }
-}
-
-fn start_clusters(
-    state: &Arc<State>,
-    connector: Arc<dyn Connector>,
-    guard: Guard,
-    events: Events,
-) -> Arc<Clusters> {
-    let slot: Arc<OnceLock<Weak<Clusters>>> = Arc::default();
-    let (weak, told) = (Arc::downgrade(state), slot.clone());
-    let on_change = move |change: &ClusterChange| {
-        if let (Some(state), Some(clusters)) = (weak.upgrade(), told.get().and_then(Weak::upgrade)) {
-            cluster_changed(&state, &clusters, change);
-        }
-    };
-    let works = {
-        let state = Arc::downgrade(state);
-        move |cluster: &str| {
-            let state = state.upgrade()?;
-            let works = &state.caches.works;
-            let namespace = lockgate_api::names::execution_namespace(cluster);
-            works.synced().then(|| works.list_in(&namespace).len())
-        }
-    };
-    let clusters = Arc::new(Clusters::start(ClustersOptions {
-        hub: state.link.clone(),
-        connector,
-        clock: state.clock.clone(),
-        guard,
-        events,
-        works: Arc::new(works),
-        on_change: Arc::new(on_change),
-        thresholds: Default::default(),
-    }));
-    let _ = slot.set(Arc::downgrade(&clusters));
-    let _ = state.cluster_reconciler.set(Arc::downgrade(&clusters));
-    clusters
-}
-
-/// Brings the clusters and their lanes up to date.
-fn refresh_clusters(state: &Arc<State>, clusters: &Clusters) {
-    let all = clusters.all();
-    let names: Vec<String> = all.iter().map(|cluster| cluster.metadata.name.clone()).collect();
-    let gone: Vec<String> = state
-        .clusters()
-        .iter()
-        .map(|cluster| cluster.metadata.name.clone())
-        .filter(|name| !names.contains(name))
-        .collect();
-    *state.clusters.write() = Arc::new(all);
-    for name in gone {
-        state.members.close(&name);
-    }
-    for name in names {
-        open_lane(state, clusters, &name);
-    }
-}
-
-/// The way to a member, for as long as we lead.
-fn member_link(state: &State, clusters: &Clusters, name: &str) -> Option<Link> {
-    let link = clusters.link(name)?;
-    Some(link.while_leading(state.guard.clone()))
-}
-
-fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
-    let (lane, new) = state.members.open(name);
-    if new {
-        lane.connect(member_link(state, clusters, name));
-        tokio::spawn(lane.run(state.clone()));
-        intake::wake_lane(state, name);
-    }
-}
-
-fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChange) {
-    refresh_clusters(state, clusters);
-    count_cluster(state, change);
-    match change {
-        ClusterChange::Link(name) => {
-            state.members.connect(name, member_link(state, clusters, name));
-            intake::wake_lane(state, name);
-        }
-        ClusterChange::Fingerprint(name) => {
-            if let Some(lane) = state.members.lane(name)
-                && state.cluster(name).is_some_and(|cluster| is_ready(&cluster))
-            {
-                // What was given up for a while is tried at once: the member answers again.
-                lane.resume();
-                intake::wake_lane(state, name);
-            }
-            intake::wake_bound(state, |_| true);
-            intake::wake_namespaces(state);
-        }
-        ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
-            intake::wake_rollouts(state);
-            intake::wake_bound(state, |_| true);
-            intake::wake_namespaces(state);
-        }
-        ClusterChange::Kinds(name) | ClusterChange::Leaving(name) => {
-            if clusters.leaving(name).is_some_and(|leaving| leaving.abandon) {
-                state.chores.add(Chore::Abandon(name.clone()), 1);
-            }
-            intake::wake_bound(state, |_| true);
-            intake::wake_lane(state, name);
-        }
-    }
-}
-
-/// Keeps the figures of a cluster.
-fn count_cluster(state: &State, change: &ClusterChange) {
-    let (ClusterChange::Joined(name)
-    | ClusterChange::Link(name)
-    | ClusterChange::Kinds(name)
-    | ClusterChange::Fingerprint(name)
-    | ClusterChange::Leaving(name)
-    | ClusterChange::Gone(name)) = change;
-    let Some(cluster) = state.cluster(name) else {
-        state.metrics.forget_cluster(name);
-        return;
-    };
-    let summary = cluster.status.rest.get("nodeSummary");
-    let nodes = |which: &str| summary.and_then(|summary| summary[which].as_i64()).unwrap_or(0);
-    let figures = ClusterFigures {
-        ready: is_ready(&cluster),
-        nodes: nodes("totalNum"),
-        ready_nodes: nodes("readyNum"),
-        ..ClusterFigures::default()
-    };
-    state.metrics.cluster(name, &figures);
-}
-
-fn is_ready(cluster: &Cluster) -> bool {
-    Condition::find(&cluster.status.conditions, "Ready").is_some_and(Condition::is_true)
 }
 
 /// Connects what is followed with the state, which is made from it.
