@@ -76,8 +76,10 @@ impl EventTarget {
 pub struct EventOptions {
     /// How many successes may wait; more are dropped.
     pub queue: usize,
-    /// How many successes are sent in a second at most.
+    /// How many successes are sent in a second, when there are many.
     pub successes_per_second: u32,
+    /// How many of them are sent at once after a quiet time.
+    pub burst: u32,
 }
 
 impl Default for EventOptions {
@@ -85,6 +87,7 @@ impl Default for EventOptions {
         Self {
             queue: 64,
             successes_per_second: 10,
+            burst: 20,
         }
     }
 }

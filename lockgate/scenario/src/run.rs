@@ -63,6 +63,9 @@ pub struct Outcome {
 /// The most runs of one scenario with a cut.
 const MAX_CUTS: u64 = 5000;
 
+/// How long events may take to be told.
+const EVENTS_WITHIN: Duration = Duration::from_secs(20);
+
 /// Runs a scenario in one way.
 pub async fn run(
     scenario: &Scenario,
@@ -288,7 +291,11 @@ impl Runner<'_> {
             self.perform(number, step).await?;
             let idle = || "that everything comes to rest".to_owned();
             self.settle().await.map_err(|what| failed(idle(), what))?;
-            if self.mode == Mode::Restarts && self.running.is_some() {
+            if self.mode == Mode::Restarts
+                && let Some(running) = &self.running
+            {
+                // What was not told yet would be lost.
+                let _ = tokio::time::timeout(EVENTS_WITHIN, running.controllers.told()).await;
                 let again = || "that everything comes to rest after a restart".to_owned();
                 self.restart().await.map_err(|what| failed(again(), what))?;
                 self.settle().await.map_err(|what| failed(again(), what))?;

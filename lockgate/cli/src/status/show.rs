@@ -30,7 +30,7 @@ impl State {
             Self::NotPropagated => ("• Not propagated", Tone::Warn),
             Self::Waiting => ("◷ Waiting", Tone::Warn),
             Self::NotReady => ("◌ Not ready", Tone::Warn),
-            Self::Suspended => ("॥ Suspended", Tone::Warn),
+            Self::Suspended => ("‖ Suspended", Tone::Warn),
             Self::Leaving => ("◌ Leaving", Tone::Warn),
             Self::Healthy => ("✔ Healthy", Tone::Good),
         };

@@ -20,7 +20,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(link: Link, clock: Clock, shared: Arc<Shared>, options: EventOptions) {
     let pace = Duration::from_secs(1) / options.successes_per_second.max(1);
-    let mut next_success = Instant::now();
+    // So many may go at once after a quiet time.
+    let saved = pace * options.burst;
+    let begun = Instant::now();
+    let mut next_success = begun.checked_sub(saved).unwrap_or(begun);
     let mut sender = Sender {
         link,
         clock,
@@ -55,7 +58,7 @@ pub(super) async fn run(link: Link, clock: Clock, shared: Arc<Shared>, options: 
             continue;
         };
         if news.subject.tone == Tone::Success {
-            next_success = now + pace;
+            next_success = next_success.max(now.checked_sub(saved).unwrap_or(now)) + pace;
         }
         if let Err(error) = sender.send(&news).await {
             tracing::debug!(%error, reason = news.subject.reason, name = news.subject.target.name, "failed to send an event");

@@ -45,9 +45,13 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         return Ok(());
     }
     let works = works_of(works, id, &binding);
-    let status = binding_status(state, id, &binding, &works);
+    let mut status = binding_status(state, id, &binding, &works);
     policies::note_failing(state, id, observe::is_failing(&status));
     if status != binding.status {
+        // In an order of its own, whichever was known first.
+        status
+            .conditions
+            .sort_by(|a, b| rank(&a.kind).cmp(&rank(&b.kind)).then(a.kind.cmp(&b.kind)));
         let body = encode_status(&resource, &binding.metadata, &status);
         replace_status(
             state,
@@ -179,6 +183,15 @@ fn unremoved(state: &State, id: &TemplateId, binding: &Binding) -> Option<(&'sta
         missing.join(", ")
     );
     Some(("WaitingForCopies", message))
+}
+
+/// The place of a condition among the others.
+fn rank(kind: &str) -> usize {
+    let known = ["Scheduled", "FullyApplied"];
+    known
+        .iter()
+        .position(|known| *known == kind)
+        .unwrap_or(known.len())
 }
 
 /// A condition that is there only while it is false.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Runner;
 use super::moment::Moment;
+use super::{EVENTS_WITHIN, Runner};
 use crate::file::{Bound, Check, Expectation, Place, Places};
 use crate::matching::{fits, glob};
 use crate::path::Path;
@@ -15,9 +15,6 @@ use crate::server::Snapshot;
 
 /// How long after a failure an expectation is looked at once more, for the report.
 const LATER: Duration = Duration::from_secs(2);
-
-/// How long events may take to be told.
-const EVENTS_WITHIN: Duration = Duration::from_secs(20);
 
 /// What was expected, what was found, and the object that was looked at.
 struct Mismatch {
