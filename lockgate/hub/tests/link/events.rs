@@ -114,7 +114,10 @@ async fn successes_are_paced_and_dropped_and_warnings_are_not() {
     assert!(begun.elapsed() < Duration::from_secs(1), "warnings do not wait");
     events.drained().await;
     let took = begun.elapsed().as_millis();
-    assert!((6_000..7_000).contains(&took), "64 at 10 a second take {took} ms");
+    assert!(
+        (4_000..5_000).contains(&took),
+        "44 at 10 a second, after 20 at once, take {took} ms"
+    );
     assert_eq!(metrics.events_dropped(), 236);
     assert_eq!(faults.asked("POST").len(), 364);
 }
