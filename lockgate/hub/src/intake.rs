@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, RolloutPolicy, names};
 use lockgate_engine::{TemplateId, claim};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::cache::{Cached, Change, Key};
 use crate::chores::Chore;
@@ -106,15 +107,20 @@ pub(crate) fn policy(state: &State, change: &Change) {
     }
 }
 
-/// An override changed: what it is about is rendered again where its inputs moved.
-pub(crate) fn override_policy(state: &State, change: &Change) {
-    let parse = |cached: &Option<Arc<Cached>>| -> Option<Arc<OverridePolicy>> {
+/// An object as it was and as it is, in one of our types.
+fn before_and_after<T: DeserializeOwned>(change: &Change) -> (Option<Arc<T>>, Option<Arc<T>>) {
+    let parse = |cached: &Option<Arc<Cached>>| {
         cached
             .as_ref()
             .and_then(|cached| state::parse(cached))
             .map(Arc::new)
     };
-    let (old, new) = (parse(&change.old), parse(&change.new));
+    (parse(&change.old), parse(&change.new))
+}
+
+/// An override changed: what it is about is rendered again where its inputs moved.
+pub(crate) fn override_policy(state: &State, change: &Change) {
+    let (old, new) = before_and_after::<OverridePolicy>(change);
     if let Some(key) = change.key() {
         let key = (key.namespace.to_string(), key.name.to_string());
         state.overrides.write().put(key, new.clone());
@@ -134,13 +140,7 @@ pub(crate) fn override_policy(state: &State, change: &Change) {
 
 /// A rollout policy changed: what it holds back, or held back before, is looked at again.
 pub(crate) fn rollout(state: &State, change: &Change) {
-    let parse = |cached: &Option<Arc<Cached>>| -> Option<Arc<RolloutPolicy>> {
-        cached
-            .as_ref()
-            .and_then(|cached| state::parse(cached))
-            .map(Arc::new)
-    };
-    let (old, new) = (parse(&change.old), parse(&change.new));
+    let (old, new) = before_and_after::<RolloutPolicy>(change);
     match (&new, change.key()) {
         (Some(new), _) => state.rollouts.write().insert(new.clone()),
         (None, Some(key)) => drop(state.rollouts.write().remove(&key.namespace, &key.name)),
