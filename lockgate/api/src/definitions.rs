@@ -16,6 +16,7 @@ mod crd;
 mod failover;
 mod overrides;
 mod placement;
+mod placing;
 mod policies;
 mod rollouts;
 mod schema;
@@ -35,6 +36,7 @@ pub fn crds() -> Vec<Value> {
     all.extend(bindings::crds());
     all.push(works::crd());
     all.push(clusters::crd());
+    all.extend(placing::crds());
     all
 }
 

@@ -27,6 +27,10 @@ pub const DEPENDENCIES: &str = "resourcebinding.karmada.io/dependencies";
 pub const DEPENDED_BY_PREFIX: &str = "resourcebinding.karmada.io/depended-by-";
 /// On bindings: the placement that was last placed, as JSON.
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
+/// On bindings: the group of clusters in use and the rebalance that was last followed, as JSON.
+pub const PLACED: &str = "lockgate.karmada.io/placed";
+/// On bindings: since when the application is unhealthy, by cluster, as JSON.
+pub const UNHEALTHY_SINCE: &str = "lockgate.karmada.io/unhealthy-since";
 /// On bindings: somebody else manages them.
 pub const BINDING_MANAGED_BY: &str = "binding.karmada.io/managed-by";
 /// On bindings, and on claimed templates that have none yet: the record of the last activation, as JSON.

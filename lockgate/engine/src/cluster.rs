@@ -5,14 +5,20 @@
 //! through a short outage; what a member could not tell is kept as it was; and a member that left keeps its objects unless
 //! somebody asked in so many words that they go.
 
+mod capacity;
+mod difference;
 mod enablements;
 mod fingerprint;
 mod health;
+mod taint_policy;
 mod taints;
 mod unjoin;
 
+pub use capacity::{CAPACITY_KNOWN, Capacity};
+pub use difference::Difference;
 pub use enablements::{COMPLETE_ENABLEMENTS, Collected, Served, collect};
 pub use fingerprint::fingerprint;
 pub use health::{Probe, READY, Streak, Thresholds, health, pull_not_served, was_ever_ready};
+pub use taint_policy::policy_taints;
 pub use taints::taints;
 pub use unjoin::{Leaving, Remains, Step, Workloads, leaving, next_step};

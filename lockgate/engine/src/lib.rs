@@ -8,11 +8,12 @@
 //! ```
 //!
 //! One module for each station, and what they share: [`object`] reads untyped objects, [`selector`] matches selectors.
-//! [`pending`] tells those who look what waits, and what it would do.
+//! [`failover`] says which clusters a workload must leave. [`pending`] tells those who look what waits, and what it would do.
 
 pub mod claim;
 pub mod cluster;
 pub mod dispatch;
+pub mod failover;
 pub mod gate;
 pub mod gates;
 pub mod object;

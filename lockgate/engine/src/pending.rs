@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use lockgate_api::binding::TargetCluster;
-use lockgate_api::{Binding, BindingSpec, Cluster, Placement, PropagationPolicy, keys};
+use lockgate_api::{Binding, BindingSpec, Cluster, PropagationPolicy};
 use serde_json::Value;
 
 use crate::claim::{self, Change, Claim, ContentHashes, Record};
 use crate::gates::Gates;
 use crate::object::{self, TemplateId};
-use crate::place::{self, PlaceInput, Verdict};
+use crate::place::{self, LastPlaced, PlaceInput, Verdict};
 use crate::selector::PolicyIndex;
 
 /// The name under which policies ask for us to place things.
@@ -181,19 +181,15 @@ fn effect(input: &PendingInput<'_>, binding: Option<&Binding>, policy: &Propagat
         effect.trouble = Some(format!("the scheduler {:?} places it", spec.scheduler_name));
         return effect;
     }
-    let metadata = binding.map(|binding| &binding.metadata);
-    let status = binding.map(|binding| &binding.status);
-    let applied: Option<Placement> = metadata
-        .and_then(|metadata| metadata.annotation(keys::APPLIED_PLACEMENT))
-        .and_then(|text| serde_json::from_str(text).ok());
+    let last = binding.map(LastPlaced::of).unwrap_or_default();
     let placed = place::place(&PlaceInput {
         spec: &spec,
-        applied_placement: applied.as_ref(),
-        observed_affinity: status.map_or("", |status| &status.scheduler_observed_affinity_name),
-        last_scheduled: status
-            .and_then(|status| status.last_scheduled_time.as_deref())
-            .and_then(|time| time.parse().ok()),
+        applied_placement: last.placement.as_ref(),
+        observed_affinity: &last.affinity,
+        last_scheduled: last.at,
+        rebalanced: last.rebalanced,
         clusters: input.clusters,
+        rooms: None,
         gates: input.gates,
     });
     match placed.verdict {

@@ -10,7 +10,11 @@
 //! - Groups of clusters (`clusterAffinities`) are tried forward from the one in use; only a rebalance starts again.
 
 mod divide;
-mod filter;
+mod dynamic;
+mod explain;
+pub(crate) mod filter;
+mod last;
+mod room;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -26,8 +30,14 @@ use lockgate_api::binding::TargetCluster;
 use lockgate_api::{BindingSpec, Cluster, Placement};
 
 use self::filter::{Fit, Group};
+use self::room::Needs;
+use self::spread::Want;
 use crate::Gates;
 
+pub use divide::is_dynamic;
+pub use explain::explain;
+pub use last::LastPlaced;
+pub use room::Rooms;
 pub use trigger::{Trigger, trigger};
 pub use webster::webster;
 
@@ -42,8 +52,12 @@ pub struct PlaceInput<'a> {
     pub observed_affinity: &'a str,
     /// When the binding was last placed.
     pub last_scheduled: Option<Timestamp>,
+    /// The rebalance that was last followed.
+    pub rebalanced: Option<Timestamp>,
     /// All clusters, sorted by name.
     pub clusters: &'a [Arc<Cluster>],
+    /// What is free in them, if somebody knows; else it is read from them where it is needed.
+    pub rooms: Option<&'a Rooms>,
     /// The feature gates.
     pub gates: Gates,
 }
@@ -89,6 +103,8 @@ pub struct Rejection {
     pub reason: RejectionReason,
     /// Why, for people: what follows "the cluster is left out because".
     pub message: String,
+    /// What would help, for people; empty if nothing would.
+    pub help: &'static str,
 }
 
 /// Why a cluster is left out.
@@ -110,6 +126,8 @@ pub enum RejectionReason {
     SpreadLimit,
     /// It fits, and no replica fell to it.
     NoReplicas,
+    /// It fits, and has no room for what is wanted.
+    NoRoom,
 }
 
 impl RejectionReason {
@@ -124,6 +142,7 @@ impl RejectionReason {
             Self::SpreadField => "SpreadField",
             Self::SpreadLimit => "SpreadLimit",
             Self::NoReplicas => "NoReplicas",
+            Self::NoRoom => "NoRoom",
         }
     }
 }
@@ -151,7 +170,7 @@ pub fn preview(input: &PlaceInput<'_>) -> Placed {
 
 fn decide(input: &PlaceInput<'_>, placement: &Placement) -> Placed {
     let groups = groups(input, placement);
-    let mut rejections = Rejections::default();
+    let mut rejections = Rejections(vec![None; input.clusters.len()]);
     let mut first_failure = None;
     for group in &groups {
         match attempt(input, placement, group, &mut rejections) {
@@ -200,23 +219,54 @@ fn attempt(
     rejections: &mut Rejections,
 ) -> Result<Vec<TargetCluster>, Verdict> {
     let spec = input.spec;
-    let fits = fitting(input, placement, group, rejections)?;
+    let mut fits = fitting(input, placement, group, rejections)?;
     let unschedulable = |message| Verdict::Unschedulable { message };
-    divide::supported(spec, placement).map_err(unschedulable)?;
-    let (chosen, left) = spread::choose(fits, placement).map_err(unschedulable)?;
+    let dynamic = divide::is_dynamic(spec);
+    let fresh = trigger::rebalance_asked(input);
+    let mut needs = Needs::default();
+    if dynamic {
+        needs = Needs::of(spec).map_err(unschedulable)?;
+        divide::measure(input, &needs, &mut fits);
+    }
+    let want = Want {
+        replicas: spec.replicas,
+        dynamic,
+        fresh,
+    };
+    let candidates = fits.clone();
+    let short = |rejections: &mut Rejections, message| {
+        if dynamic {
+            divide::tell_room(input, &needs, &candidates, rejections);
+        }
+        unschedulable(message)
+    };
+    let (chosen, left) = match spread::choose(fits, placement, want) {
+        Ok(choice) => choice,
+        Err(message) => return Err(short(rejections, message)),
+    };
     for fit in left {
         let message = format!(
             "the placement's spread takes {} clusters, and others come first",
             chosen.len()
         );
-        rejections.add(&fit.cluster.metadata.name, RejectionReason::SpreadLimit, message);
+        let help = "raise maxGroups of its spread constraints";
+        rejections.add(
+            fit.cluster,
+            fit.index,
+            RejectionReason::SpreadLimit,
+            message,
+            help,
+        );
     }
-    let targets = divide::divide(spec, placement, &chosen);
+    let targets = match divide::divide(spec, placement, &chosen, fresh) {
+        Ok(targets) => targets,
+        Err(message) => return Err(short(rejections, message)),
+    };
     for fit in &chosen {
         let name = &fit.cluster.metadata.name;
         if targets.binary_search_by(|target| target.name.cmp(name)).is_err() {
-            let message = divide::why_none(spec, placement, fit.cluster);
-            rejections.add(name, RejectionReason::NoReplicas, message);
+            let (message, help) = divide::why_none(spec, placement, fit);
+            rejections.add(fit.cluster, fit.index, RejectionReason::NoReplicas, message, help);
         }
     }
     Ok(targets)
@@ -232,11 +282,18 @@ fn fitting<'a>(
     let mut fits = Vec::new();
     let mut summaries: BTreeMap<Cow<'static, str>, usize> = BTreeMap::new();
     let present = filter::Present::new(input.spec);
-    for cluster in input.clusters {
-        match filter::check(input.spec, placement, group, &present, cluster) {
+    for (index, cluster) in input.clusters.iter().enumerate() {
+        match filter::check(
+            input.spec,
+            placement,
+            group,
+            &present,
+            input.gates,
+            (index, cluster),
+        ) {
             Ok(fit) => fits.push(fit),
             Err(refusal) => {
-                rejections.add(&cluster.metadata.name, refusal.reason, refusal.message);
+                rejections.add(cluster, index, refusal.reason, refusal.message, refusal.help);
                 *summaries.entry(refusal.summary).or_default() += 1;
             }
         }
@@ -259,32 +316,42 @@ fn fitting<'a>(
     })
 }
 
-/// The clusters that were left out, over all groups that were tried.
-#[derive(Default)]
-struct Rejections(BTreeMap<String, Rejection>);
+/// The clusters that were left out, over all groups that were tried, each in its place among all clusters.
+struct Rejections(Vec<Option<Rejection>>);
 
 impl Rejections {
     /// Notes a reason. That a group does not name a cluster says least, so that any other reason replaces it.
-    fn add(&mut self, cluster: &str, reason: RejectionReason, message: String) {
-        let says_more = self
-            .0
-            .get(cluster)
+    fn add(
+        &mut self,
+        cluster: &Cluster,
+        index: usize,
+        reason: RejectionReason,
+        message: String,
+        help: &'static str,
+    ) {
+        let Some(place) = self.0.get_mut(index) else {
+            return;
+        };
+        let says_more = place
+            .as_ref()
             .is_none_or(|known| known.reason == RejectionReason::ClusterAffinity);
         if says_more {
-            let rejection = Rejection {
-                cluster: cluster.to_owned(),
+            *place = Some(Rejection {
+                cluster: cluster.metadata.name.clone(),
                 reason,
                 message,
-            };
-            self.0.insert(cluster.to_owned(), rejection);
+                help,
+            });
         }
     }
 
     /// All but those of clusters that another group took.
-    fn without(mut self, targets: &[TargetCluster]) -> Vec<Rejection> {
-        for target in targets {
-            self.0.remove(&target.name);
-        }
-        self.0.into_values().collect()
+    fn without(self, targets: &[TargetCluster]) -> Vec<Rejection> {
+        let taken = |name: &String| targets.binary_search_by(|target| target.name.cmp(name)).is_ok();
+        self.0
+            .into_iter()
+            .flatten()
+            .filter(|rejection| !taken(&rejection.cluster))
+            .collect()
     }
 }

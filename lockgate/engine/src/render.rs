@@ -33,6 +33,7 @@ pub use digest::{
 pub use overrides::{OverrideError, SelectedRule, matching_policies, relevant_overrides, rules_for_cluster};
 pub use prune::prune;
 pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};
+pub(crate) use requirements::resource_request as pod_request;
 pub use workload::{Workload, workload};
 
 use stamp::Stamp;

@@ -113,12 +113,16 @@ impl Change {
     }
 }
 
+/// Makes less of an object's body: what nobody looks at needs no memory.
+pub(crate) type Slim = fn(&[u8]) -> Bytes;
+
 /// The objects of one resource. Shared; everybody reads, the watch and our own writes feed it.
 pub struct Cache {
     resource: Resource,
     api_version: String,
     namespace: String,
     selector: Option<LabelSelector>,
+    slim: Option<Slim>,
     state: RwLock<State>,
     outbox: Outbox,
     trouble: Mutex<Option<LinkError>>,
@@ -137,10 +141,17 @@ impl Cache {
             api_version: resource.api_version(),
             namespace: namespace.to_owned(),
             selector,
+            slim: None,
             state: RwLock::default(),
             outbox: Outbox::new(on_change),
             trouble: Mutex::new(None),
         }
+    }
+
+    /// The same, with so much of each object as somebody looks at.
+    pub(crate) fn keeping(mut self, slim: Slim) -> Self {
+        self.slim = Some(slim);
+        self
     }
 
     /// A cache that nobody feeds but its owner, by [`Cache::learn`] and [`Cache::forget`]; for tests of what reads it.
@@ -154,6 +165,11 @@ impl Cache {
     /// Which resource it holds.
     pub fn resource(&self) -> &Resource {
         &self.resource
+    }
+
+    /// The namespace that it holds; empty for all.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     /// One object.
@@ -277,7 +293,10 @@ impl Cache {
             generation: item.generation,
             terminating: item.lifetime.terminating(),
             written: item.written(),
-            body: item.body(&self.api_version, &self.resource.kind),
+            body: match self.slim {
+                Some(slim) => slim(&item.body(&self.api_version, &self.resource.kind)),
+                None => item.body(&self.api_version, &self.resource.kind),
+            },
         }
     }
 

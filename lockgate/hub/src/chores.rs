@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::cache::Key;
 use crate::link::LinkError;
+use crate::rebalance;
 use crate::resource::Resource;
 use crate::state::{self, State};
 use crate::template::{self, PassError, encode};
@@ -27,6 +28,8 @@ pub(crate) enum Chore {
         /// Its name.
         name: String,
     },
+    /// A rebalancer changed, or what it names.
+    Rebalance(String),
     /// A rollout policy changed, or the clusters that it may name.
     Rollout {
         /// Its namespace; empty for a ClusterRolloutPolicy.
@@ -43,6 +46,7 @@ pub(crate) async fn pass(state: &State, chore: &Chore) -> Result<(), PassError> 
         Chore::Abandon(cluster) => abandon(state, cluster).await,
         Chore::Policy { namespace, name } => release_policy(state, namespace, name).await,
         Chore::Rollout { namespace, name } => tell_rollout(state, namespace, name).await,
+        Chore::Rebalance(name) => rebalance::pass(state, name).await,
     }
 }
 

@@ -11,6 +11,7 @@
 //! that is settled is not written; a member's objects are never touched from here. A Cluster that is being deleted goes only
 //! when no Work of it is left.
 
+mod capacity;
 pub mod join;
 mod leave;
 mod probe;
@@ -25,11 +26,11 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lockgate_api::cluster::SecretReference;
-use lockgate_api::{Cluster, keys, names};
-use lockgate_engine::cluster::{Leaving, Thresholds};
+use lockgate_api::{Cluster, ClusterTaintPolicy, keys, names};
+use lockgate_engine::cluster::{Difference, Leaving, Thresholds};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
@@ -45,6 +46,8 @@ use crate::watch::{Following, follow};
 
 /// How many Works are left in a cluster's execution namespace; `None` while that is not known for certain.
 pub type CountWorks = Arc<dyn Fn(&str) -> Option<usize> + Send + Sync>;
+/// The policies that put taints on clusters; `None` if they do not act.
+pub type TaintPolicies = Arc<dyn Fn() -> Option<Vec<Arc<ClusterTaintPolicy>>> + Send + Sync>;
 /// Is told what changed; it must be quick.
 pub type OnClusterChange = Arc<dyn Fn(&ClusterChange) + Send + Sync>;
 
@@ -63,6 +66,8 @@ pub struct ClustersOptions {
     pub events: Events,
     /// Counts the Works that are left.
     pub works: CountWorks,
+    /// The policies that put taints on clusters.
+    pub taint_policies: TaintPolicies,
     /// Is told what changed.
     pub on_change: OnClusterChange,
     /// When a known cluster changes sides.
@@ -80,6 +85,10 @@ pub enum ClusterChange {
     Kinds(String),
     /// Something that placing looks at changed.
     Fingerprint(String),
+    /// Labels or fields of the cluster changed, and nothing else that placing looks at.
+    Properties(String, Difference),
+    /// The member has room for more, or for less, or it is known for the first time.
+    Capacity(String),
     /// The cluster leaves, or leaves in another way than before.
     Leaving(String),
     /// The Cluster is no more.
@@ -103,6 +112,8 @@ struct Shared {
     /// Counts what was asked of the supervisor, and what it has done.
     asked: AtomicU64,
     done: AtomicU64,
+    /// Whether somebody asks what members have room for.
+    measuring: AtomicBool,
 }
 
 /// What may have to be looked at again.
@@ -130,6 +141,10 @@ struct State {
     kinds: Option<Arc<Discovery>>,
     space: bool,
     leaving: Option<Leaving>,
+    /// What is known of its Nodes and Pods, if they are watched.
+    capacity: Option<Arc<Mutex<capacity::Collector>>>,
+    /// Whether what it has room for is known as far as it can be.
+    measured: bool,
     /// How often its task was asked to look, and up to which of these it has looked.
     asked: u64,
     done: u64,
@@ -145,6 +160,7 @@ impl Clusters {
             wake: Notify::new(),
             asked: AtomicU64::new(0),
             done: AtomicU64::new(0),
+            measuring: AtomicBool::new(false),
         });
         let caches = Arc::new(Caches::follow(&shared));
         let supervisor = supervise::run(shared.clone(), caches.clone());
@@ -199,6 +215,35 @@ impl Clusters {
         self.shared.mark(Dirty::Cluster(cluster.to_owned()));
     }
 
+    /// Asks members what they have room for, from now on. Whether that is known already, as far as it can be.
+    pub fn measure(&self) -> bool {
+        if !self.shared.measuring.swap(true, Ordering::AcqRel) {
+            let names: Vec<String> = self.shared.states.read().keys().cloned().collect();
+            for name in names {
+                self.poke(&name);
+            }
+            return false;
+        }
+        let states = self.shared.states.read();
+        states.values().all(|state| {
+            let cannot =
+                state.link.is_none() || state.cluster.metadata.deleting() || !is_ready(&state.cluster);
+            cannot || (state.measured && state.capacity.is_some())
+        })
+    }
+
+    /// Whether members are asked what they have room for.
+    pub fn is_measuring(&self) -> bool {
+        self.shared.measuring.load(Ordering::Acquire)
+    }
+
+    /// Up to which version a member's Nodes or Pods were seen; `None` if they are not watched.
+    pub fn seen_capacity(&self, cluster: &str, kind: &str) -> Option<u64> {
+        let capacity = self.shared.states.read().get(cluster)?.capacity.clone()?;
+        let seen = capacity.lock().seen(kind);
+        seen
+    }
+
     /// The cache of Clusters.
     pub fn cache(&self) -> &Arc<Cache> {
         &self.caches.clusters.cache
@@ -219,8 +264,13 @@ impl Clusters {
                 .states
                 .read()
                 .values()
-                .all(|state| state.asked == state.done)
+                .all(|state| state.asked == state.done && (state.measured || !is_ready(&state.cluster)))
     }
+}
+
+fn is_ready(cluster: &Cluster) -> bool {
+    lockgate_api::Condition::find(&cluster.status.conditions, lockgate_engine::cluster::READY)
+        .is_some_and(lockgate_api::Condition::is_true)
 }
 
 impl Shared {

@@ -28,6 +28,7 @@ use crate::namespaces;
 use crate::policies::{self, Tally};
 use crate::precedence::Precedence;
 use crate::queue::Queue;
+use crate::rebalance;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
 use crate::template::{self, PassError};
@@ -143,7 +144,21 @@ impl Hub {
                 intake::binding,
             ),
             works: wiring.follow(&mut followed, &link, Resource::works(), intake::work),
+            rebalancers: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::workload_rebalancers(),
+                rebalance::intake,
+            ),
         };
+        if options.gates.failover {
+            wiring.follow(
+                &mut followed,
+                &link,
+                Resource::cluster_taint_policies(),
+                intake::taint_policy,
+            );
+        }
         for resource in [
             Resource::override_policies(),
             Resource::cluster_override_policies(),
@@ -182,6 +197,13 @@ impl Hub {
             rollouts: Default::default(),
             dependents: Default::default(),
             clusters: Default::default(),
+            rebalances: Default::default(),
+            taint_policies: Default::default(),
+            priority_classes: OnceLock::new(),
+            alarms: Default::default(),
+            departures: Default::default(),
+            purging: Default::default(),
+            unmeasured: Default::default(),
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
             verdicts: Default::default(),
@@ -240,6 +262,8 @@ impl Hub {
                 "overridepolicies" | "clusteroverridepolicies" => all(following, &intake::override_policy),
                 "resourcebindings" | "clusterresourcebindings" => all(following, &intake::binding),
                 "works" => all(following, &intake::work),
+                "workloadrebalancers" => all(following, &rebalance::intake),
+                "clustertaintpolicies" => all(following, &intake::taint_policy),
                 _ => {}
             }
         }
@@ -349,6 +373,11 @@ impl Hub {
     /// Up to which resource version the objects of a kind of a member were seen; `None` if it is not followed.
     pub fn seen_on(&self, cluster: &str, api_version: &str, kind: &str) -> Option<u64> {
         self.state.members.lane(cluster)?.objects.seen(api_version, kind)
+    }
+
+    /// Up to which resource version all Nodes or Pods of a member were seen; `None` if nobody asks what it has room for.
+    pub fn seen_capacity(&self, cluster: &str, kind: &str) -> Option<u64> {
+        self.clusters.seen_capacity(cluster, kind)
     }
 
     /// What is not done yet, in words; for people who wait.

@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use lockgate_api::{OverridePolicy, PropagationPolicy, ResourceSelector, RolloutPolicy, names};
+use lockgate_api::{
+    ClusterTaintPolicy, OverridePolicy, Placement, PropagationPolicy, ResourceSelector, RolloutPolicy, names,
+};
+use lockgate_engine::cluster::Difference;
 use lockgate_engine::{TemplateId, claim};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -171,6 +174,81 @@ pub(crate) fn rollout(state: &State, change: &Change) {
     }
 }
 
+/// A policy that puts taints on clusters changed.
+pub(crate) fn taint_policy(state: &State, change: &Change) {
+    let (_, new) = before_and_after::<ClusterTaintPolicy>(change);
+    let Some(key) = change.key() else { return };
+    {
+        let mut policies = state.taint_policies.write();
+        match new {
+            Some(new) => drop(policies.insert(key.name.to_string(), new)),
+            None => drop(policies.remove(&*key.name)),
+        }
+    }
+    if let Some(clusters) = state.cluster_reconciler.get().and_then(Weak::upgrade) {
+        for cluster in state.clusters().iter() {
+            clusters.poke(&cluster.metadata.name);
+        }
+    }
+}
+
+/// Labels or fields of a cluster changed: whoever names them is looked at again, and nobody else.
+pub(crate) fn wake_mentioned(state: &State, difference: &Difference) {
+    wake_bound_if(state, |cached| {
+        // Few bindings name a given label, so that few are read for it.
+        let text = std::str::from_utf8(&cached.body).unwrap_or_default();
+        let named = difference.names().any(|name| text.contains(name));
+        named
+            && state::parse::<PlacedHead>(cached)
+                .and_then(|head| head.spec.placement)
+                .is_some_and(|placement| difference.is_mentioned_by(&placement))
+    });
+    let overrides = state.overrides.read().list();
+    let mut namespaces = false;
+    for policy in overrides
+        .iter()
+        .filter(|policy| difference.is_mentioned_by_override(policy))
+    {
+        let namespace = &policy.metadata.namespace;
+        namespaces |= namespace.is_empty();
+        if policy.spec.resource_selectors.is_empty() {
+            wake_bound(state, |id| namespace.is_empty() || id.namespace == *namespace);
+        } else {
+            for selector in &policy.spec.resource_selectors {
+                wake_selected(state, selector, namespace, |_| true);
+            }
+        }
+    }
+    // Rollout policies may put clusters into groups by their labels.
+    let rollouts: Vec<Arc<RolloutPolicy>> = state.rollouts.read().iter().cloned().collect();
+    for policy in rollouts {
+        let text = serde_json::to_string(&policy.spec).unwrap_or_default();
+        if difference.names().any(|name| text.contains(name)) {
+            for selector in &policy.spec.resource_selectors {
+                wake_selected(state, selector, &policy.metadata.namespace, |_| true);
+            }
+        }
+    }
+    if namespaces {
+        wake_namespaces(state);
+    }
+}
+
+/// Members have room for more, or for less: what found no room is tried again.
+pub(crate) fn wake_unplaced(state: &State) {
+    let verdicts = state.verdicts.lock();
+    let unplaced = verdicts.iter().filter(|(_, verdict)| {
+        let scheduled = verdict.scheduled.as_ref();
+        scheduled.is_some_and(|(ok, ..)| !*ok) || verdict.staying.is_some()
+    });
+    let mut ids: Vec<TemplateId> = unplaced.map(|(id, _)| id.clone()).collect();
+    drop(verdicts);
+    ids.extend(std::mem::take(&mut *state.unmeasured.lock()));
+    for id in ids {
+        state.templates.add_bulk(id, WALK);
+    }
+}
+
 /// The clusters that rollout policies name have come or gone.
 pub(crate) fn wake_rollouts(state: &State) {
     for policy in state.rollouts.read().iter() {
@@ -228,6 +306,22 @@ fn wake_selected(
     });
 }
 
+/// Wakes the templates of the bindings that are wanted.
+fn wake_bound_if(state: &State, wanted: impl Fn(&Cached) -> bool) {
+    for cache in [
+        &state.caches.resource_bindings,
+        &state.caches.cluster_resource_bindings,
+    ] {
+        cache.for_each(|cached| {
+            if wanted(cached)
+                && let Some(id) = bound(cached)
+            {
+                state.templates.add_bulk(id, WALK);
+            }
+        });
+    }
+}
+
 /// Wakes the templates that have bindings.
 pub(crate) fn wake_bound(state: &State, wanted: impl Fn(&TemplateId) -> bool) {
     for cache in [
@@ -258,6 +352,16 @@ struct BindingHead {
 #[derive(Deserialize)]
 struct BindingHeadSpec {
     resource: lockgate_api::binding::ObjectReference,
+}
+
+#[derive(Deserialize)]
+struct PlacedHead {
+    spec: PlacedHeadSpec,
+}
+
+#[derive(Deserialize)]
+struct PlacedHeadSpec {
+    placement: Option<Placement>,
 }
 
 /// The template of a binding.
@@ -366,10 +470,18 @@ pub(crate) fn work(state: &State, change: &Change) {
     {
         clusters.poke(cluster);
     }
+    let told = |cached: &Option<Arc<Cached>>| cached.as_ref().and_then(|cached| head(cached));
     if change.own {
+        if change.new.is_none()
+            && !state.purging.lock().is_empty()
+            && let Some(id) = told(&change.old).and_then(|head| head.id)
+            && state.purging.lock().contains(&id)
+        {
+            // What had to be gone first is gone.
+            state.templates.add(id, WALK);
+        }
         return;
     }
-    let told = |cached: &Option<Arc<Cached>>| cached.as_ref().and_then(|cached| head(cached));
     let (old, new) = (told(&change.old), told(&change.new));
     let spec_moved = match (&old, &new) {
         (Some(old), Some(new)) => {

@@ -22,6 +22,7 @@ mod namespaces;
 mod policies;
 mod precedence;
 mod queue;
+mod rebalance;
 pub mod resource;
 mod state;
 mod template;

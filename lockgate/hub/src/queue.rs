@@ -1,12 +1,13 @@
 //! A queue of keys that need attention. A key is handled by one worker at a time, however often it is added; what is added
-//! while it is being handled makes it come again. User changes go before bulk work.
+//! while it is being handled makes it come again. User changes go before bulk work, and keys of a rank above 0 before both;
+//! those below 0 come last.
 //!
 //! Three ways to come later: *soon* waits for more of the same (in real time), a *retry* after a failure grows from
 //! milliseconds to minutes, and a *timer* is due at a time of the injected clock. A queue is idle when nothing is ready, in
 //! hand or coming soon; retries that have failed often and timers do not count, for they may wait for ever.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -41,6 +42,9 @@ struct State<K> {
     entries: HashMap<K, Entry>,
     urgent: VecDeque<K>,
     bulk: VecDeque<K>,
+    /// The keys that have a rank, and what of them is ready, the highest rank first.
+    ranks: HashMap<K, i32>,
+    ranked: BTreeMap<Reverse<i32>, VecDeque<K>>,
     soon: BinaryHeap<Reverse<(Instant, u64)>>,
     timers: BinaryHeap<Reverse<(Timestamp, u64)>>,
     /// The keys behind the numbers in the heaps, and the aspects that they bring.
@@ -81,6 +85,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
                 entries: HashMap::new(),
                 urgent: VecDeque::new(),
                 bulk: VecDeque::new(),
+                ranks: HashMap::new(),
+                ranked: BTreeMap::new(),
                 soon: BinaryHeap::new(),
                 timers: BinaryHeap::new(),
                 delayed: HashMap::new(),
@@ -99,6 +105,16 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     pub(crate) fn add(&self, key: K, aspects: Aspects) {
         self.state.lock().put(key, aspects, false);
         self.changed.notify_one();
+    }
+
+    /// Gives a key a rank, for when it is added next; 0 takes it away.
+    pub(crate) fn rank(&self, key: &K, rank: i32) {
+        let mut state = self.state.lock();
+        if rank == 0 {
+            state.ranks.remove(key);
+        } else {
+            state.ranks.insert(key.clone(), rank);
+        }
     }
 
     /// Adds a key behind everything that users wait for.
@@ -249,13 +265,21 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     /// Whether nothing is ready, in hand or coming soon.
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.state.lock();
-        state.urgent.is_empty() && state.bulk.is_empty() && state.in_hand == 0 && state.coming == 0
+        let now = self.clock.now();
+        state.urgent.is_empty()
+            && state.bulk.is_empty()
+            && state.ranked.is_empty()
+            && state.in_hand == 0
+            && state.coming == 0
+            // A timer that is due is as good as ready.
+            && state.timers.peek().is_none_or(|Reverse((due, _))| *due > now)
     }
 
     /// How many keys are ready or in hand.
     pub(crate) fn depth(&self) -> usize {
         let state = self.state.lock();
-        state.urgent.len() + state.bulk.len() + state.in_hand
+        let ranked: usize = state.ranked.values().map(VecDeque::len).sum();
+        state.urgent.len() + state.bulk.len() + ranked + state.in_hand
     }
 
     /// Ends all waiting; nothing more is handed out.
@@ -305,7 +329,11 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         entry.bulk = bulk;
         if !entry.in_hand {
             // One that overtakes leaves its place among the bulk behind, which is skipped.
-            if bulk { &mut self.bulk } else { &mut self.urgent }.push_back(key);
+            match self.ranks.get(&key) {
+                Some(rank) => self.ranked.entry(Reverse(*rank)).or_default().push_back(key),
+                None if bulk => self.bulk.push_back(key),
+                None => self.urgent.push_back(key),
+            }
         }
     }
 
@@ -348,9 +376,26 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         }
     }
 
+    /// The first of the highest rank, if that rank will do.
+    fn pop_ranked(&mut self, will_do: impl Fn(i32) -> bool) -> Option<K> {
+        let mut highest = self.ranked.first_entry()?;
+        if !will_do(highest.key().0) {
+            return None;
+        }
+        let key = highest.get_mut().pop_front();
+        if highest.get().is_empty() {
+            highest.remove();
+        }
+        key
+    }
+
     fn take(&mut self) -> Option<(K, Aspects)> {
         loop {
-            let key = self.urgent.pop_front().or_else(|| self.bulk.pop_front())?;
+            let key = self
+                .pop_ranked(|rank| rank > 0)
+                .or_else(|| self.urgent.pop_front())
+                .or_else(|| self.bulk.pop_front())
+                .or_else(|| self.pop_ranked(|_| true))?;
             let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.is_ready()) else {
                 continue;
             };
@@ -404,6 +449,29 @@ mod tests {
         queue.add("user", 1);
         assert_eq!(queue.next().await, Some(("user", 1)));
         assert_eq!(queue.next().await, Some(("bulk", 1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rank_decides_before_anything_else() {
+        let queue = queue();
+        queue.rank(&"high", 100);
+        queue.rank(&"higher", 200);
+        queue.rank(&"low", -1);
+        for key in ["low", "user", "high", "higher"] {
+            queue.add(key, 1);
+        }
+        queue.add_bulk("bulk", 1);
+        assert_eq!(queue.depth(), 5);
+        for expected in ["higher", "high", "user", "bulk", "low"] {
+            let (key, _) = queue.next().await.unwrap();
+            assert_eq!(key, expected);
+            queue.done(&key);
+        }
+        assert!(queue.is_idle());
+        queue.rank(&"low", 0);
+        queue.add("low", 1);
+        queue.add("user", 1);
+        assert_eq!(queue.next().await, Some(("low", 1)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -470,6 +538,7 @@ mod tests {
         queue.add_at("a", 1, later(queue.clock.now(), Duration::from_secs(30)));
         assert!(queue.is_idle());
         queue.clock.advance(Duration::from_secs(30));
+        assert!(!queue.is_idle(), "it is due");
         assert_eq!(queue.next().await, Some(("a", 1)));
         queue.close();
         assert_eq!(queue.next().await, None);

@@ -157,6 +157,8 @@ known! {
     pods: "" "v1" "pods" "Pod" true;
     /// Events.
     events: "" "v1" "events" "Event" true;
+    /// Classes of priority.
+    priority_classes: "scheduling.k8s.io" "v1" "priorityclasses" "PriorityClass" false;
     /// Leases.
     leases: "coordination.k8s.io" "v1" "leases" "Lease" true;
     /// Definitions of custom kinds.

@@ -5,8 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
 
-use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, Work};
+use jiff::Timestamp;
+use lockgate_api::{Binding, Cluster, ClusterTaintPolicy, OverridePolicy, PropagationPolicy, Work};
 use lockgate_engine::gate::RolloutIndex;
+use lockgate_engine::place::Rooms;
 use lockgate_engine::selector::PolicyIndex;
 use lockgate_engine::{Gates, TemplateId};
 use parking_lot::{Mutex, RwLock};
@@ -25,8 +27,10 @@ use crate::members::telling::Told;
 use crate::metrics::Metrics;
 use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
+use crate::rebalance::Rebalances;
 use crate::resource::Resource;
-use crate::template::Verdict;
+use crate::template::{Departures, Verdict};
+use crate::watch::Following;
 
 /// A template's claim, binding and Works need attention.
 pub(crate) const WALK: Aspects = 1;
@@ -50,7 +54,21 @@ pub(crate) struct State {
     pub(crate) rollouts: RwLock<RolloutIndex>,
     /// The templates of bindings that others need, by those others.
     pub(crate) dependents: Mutex<HashMap<Key, BTreeSet<TemplateId>>>,
-    pub(crate) clusters: RwLock<Arc<Vec<Arc<Cluster>>>>,
+    pub(crate) clusters: RwLock<Fleet>,
+    /// The workloads that rebalancers name.
+    pub(crate) rebalances: RwLock<Rebalances>,
+    /// The policies that put taints on clusters; empty while they do not act.
+    pub(crate) taint_policies: RwLock<BTreeMap<String, Arc<ClusterTaintPolicy>>>,
+    /// The priority classes, once a policy names one.
+    pub(crate) priority_classes: OnceLock<Following>,
+    /// When templates come again by themselves, so that each waits once.
+    pub(crate) alarms: Mutex<HashMap<TemplateId, Timestamp>>,
+    /// How many workloads left a cluster lately.
+    pub(crate) departures: Mutex<Departures>,
+    /// Templates that wait until members have said what they have room for.
+    pub(crate) unmeasured: Mutex<BTreeSet<TemplateId>>,
+    /// Templates that wait until what they left is gone.
+    pub(crate) purging: Mutex<BTreeSet<TemplateId>>,
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
     /// What was last decided about where a template goes, for its status.
     pub(crate) verdicts: Mutex<HashMap<TemplateId, Verdict>>,
@@ -71,6 +89,15 @@ pub(crate) struct State {
     pub(crate) members: Members,
 }
 
+/// All clusters, and what is free in them.
+#[derive(Default)]
+pub(crate) struct Fleet {
+    /// By name.
+    pub(crate) list: Arc<Vec<Arc<Cluster>>>,
+    /// In the same order; empty while nobody asks.
+    pub(crate) rooms: Arc<Rooms>,
+}
+
 /// The hub's own kinds in memory.
 pub(crate) struct Caches {
     pub(crate) propagation_policies: Arc<Cache>,
@@ -80,6 +107,7 @@ pub(crate) struct Caches {
     pub(crate) resource_bindings: Arc<Cache>,
     pub(crate) cluster_resource_bindings: Arc<Cache>,
     pub(crate) works: Arc<Cache>,
+    pub(crate) rebalancers: Arc<Cache>,
 }
 
 /// Override policies, by namespace and name.
@@ -111,7 +139,24 @@ impl Overrides {
 impl State {
     /// The clusters, by name.
     pub(crate) fn clusters(&self) -> Arc<Vec<Arc<Cluster>>> {
-        self.clusters.read().clone()
+        self.clusters.read().list.clone()
+    }
+
+    /// The clusters, and what is free in them.
+    pub(crate) fn fleet(&self) -> (Arc<Vec<Arc<Cluster>>>, Arc<Rooms>) {
+        let fleet = self.clusters.read();
+        (fleet.list.clone(), fleet.rooms.clone())
+    }
+
+    /// Looks at a template again at this time, if nothing happens to it before.
+    pub(crate) fn wake_at(&self, id: &TemplateId, due: Timestamp) {
+        let mut alarms = self.alarms.lock();
+        let now = self.clock.now();
+        let waits = alarms.get(id).is_some_and(|known| *known > now && *known <= due);
+        if !waits {
+            alarms.insert(id.clone(), due);
+            self.templates.add_at(id.clone(), WALK, due);
+        }
     }
 
     /// A cluster by name.

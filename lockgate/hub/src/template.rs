@@ -6,7 +6,9 @@
 
 mod gone;
 mod holding;
+mod leaving;
 mod placing;
+mod priority;
 mod report;
 mod works;
 mod writes;
@@ -24,6 +26,7 @@ use lockgate_engine::object;
 use serde_json::Value;
 
 use crate::cache::Key;
+use crate::chores::Chore;
 use crate::events::EventTarget;
 use crate::head::Head;
 use crate::link::LinkError;
@@ -32,6 +35,7 @@ use crate::resource::Resource;
 use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use holding::Suspended;
+pub(crate) use leaving::Departures;
 pub(crate) use report::report;
 pub(crate) use works::{derived_id, put_rendered, removal, targets};
 pub(crate) use writes::{
@@ -68,6 +72,12 @@ pub(crate) struct Verdict {
     pub(crate) scheduled: Option<(bool, &'static str, String)>,
     /// Clusters whose manifest could not be rendered, with the reason.
     pub(crate) unrendered: BTreeMap<String, String>,
+    /// Why it is not placed at all.
+    pub(crate) unplaced: Option<String>,
+    /// Whether it is waited for until its copies are well.
+    pub(crate) waits_for_health: bool,
+    /// Why it stays on a cluster that it should leave: a reason, and a message.
+    pub(crate) staying: Option<(&'static str, String)>,
     /// Why nothing of it is activated any more: nobody owns it.
     pub(crate) orphaned: Option<Condition>,
 }
@@ -297,7 +307,11 @@ impl Walk<'_> {
             self.orphan(decision);
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         } else {
-            let mut verdict = self.place(&mut binding, &told);
+            let activates = matches!(decision.act, Act::Activate(_));
+            if activates || !policy.spec.is_lazy() {
+                self.prioritize(policy, &mut binding, activates)?;
+            }
+            let mut verdict = self.place(&mut binding, &told)?;
             verdict.unrendered = told.unrendered;
             self.state.verdicts.lock().insert(self.id.clone(), verdict);
         }
@@ -310,6 +324,9 @@ impl Walk<'_> {
         self.write_binding(binding).await?;
         if let Some(binding) = self.binding.as_ref().filter(|_| moved) {
             self.tell_placed(binding);
+        }
+        for name in self.state.rebalances.read().naming(self.id) {
+            self.state.chores.add(Chore::Rebalance(name), 1);
         }
         if matches!(decision.act, Act::Activate(_)) {
             let message = format!("Apply policy({}) succeed", named(policy));

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::cache::{Cache, Change};
+use crate::cache::{Cache, Change, Slim};
 use crate::link::{Link, LinkError};
 use crate::resource::{Resource, push_escaped};
 use lines::Lines;
@@ -64,7 +64,24 @@ pub fn follow(
     // A selector that cannot be read selects nothing here; the server says what is wrong with it.
     let selector =
         label_selector.map(|s| LabelSelector::parse(s).unwrap_or_else(|_| LabelSelector::nothing()));
-    let cache = Arc::new(Cache::new(resource, namespace, selector, Arc::new(on_change)));
+    let cache = Cache::new(resource, namespace, selector, Arc::new(on_change));
+    start(link, cache, label_selector)
+}
+
+/// Follows all objects of a resource, of which only what `slim` leaves is kept.
+pub(crate) fn follow_slim(
+    link: &Link,
+    resource: &Resource,
+    slim: Slim,
+    on_change: impl Fn(&Change) + Send + Sync + 'static,
+) -> Following {
+    let cache = Cache::new(resource, "", None, Arc::new(on_change)).keeping(slim);
+    start(link, cache, None)
+}
+
+fn start(link: &Link, cache: Cache, label_selector: Option<&str>) -> Following {
+    let cache = Arc::new(cache);
+    let (resource, namespace) = (cache.resource(), cache.namespace());
     let mut query = resource.collection(namespace);
     query.push('?');
     if let Some(selector) = label_selector {

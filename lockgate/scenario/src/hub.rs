@@ -82,6 +82,16 @@ impl Controllers for Running {
         }
     }
 
+    fn seen_all(&self, place: &Place, resource: &Resource) -> Option<u64> {
+        match place {
+            Place::Hub => None,
+            Place::Member(name) if resource.api_version() == "v1" => {
+                self.0.seen_capacity(name, &resource.kind)
+            }
+            Place::Member(_) => None,
+        }
+    }
+
     fn told(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.0.told())
     }

@@ -59,6 +59,10 @@ pub trait Controllers: Send + Sync {
     }
     /// The newest resource version of a resource that was seen on a server; none if nobody looks at it.
     fn seen(&self, place: &Place, resource: &Resource) -> Option<u64>;
+    /// The same for all objects of a resource of a member, also those that are not managed; none if nobody looks at them all.
+    fn seen_all(&self, _place: &Place, _resource: &Resource) -> Option<u64> {
+        None
+    }
     /// Returns when everything was told that there is to tell: events come last, and at their own pace.
     fn told(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))

@@ -107,6 +107,18 @@ fn moving(
                     return Some(unseen);
                 }
             }
+            // Some of what is not managed is looked at all the same: what a member has room for.
+            let is_down = site.line.fault() == Fault::Down;
+            for (resource, version) in tower.newest(false) {
+                if !is_down
+                    && let Some(seen) = controllers.seen_all(&place, &resource)
+                    && seen < version
+                {
+                    return Some(format!(
+                        "the controllers have seen all {resource} on {place} up to {seen}, not {version}"
+                    ));
+                }
+            }
         }
     }
     (!controllers.idle()).then(|| format!("the controllers are not idle: {}", controllers.busy_with()))

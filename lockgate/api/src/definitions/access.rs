@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use super::policies::GROUP as POLICIES;
-use super::{bindings, clusters};
+use super::{bindings, clusters, placing};
 use crate::keys;
 
 const NAME: &str = "lockgate-controller";
@@ -92,6 +92,8 @@ fn controller_rules() -> Vec<Value> {
             &["resourcebindings", "clusterresourcebindings", "works"],
             &["create", "delete"],
         ),
+        // Rebalancers that are done go when their time is over.
+        rule(placing::APPS, &["workloadrebalancers"], &["delete"]),
         // Execution namespaces come and go with clusters. Names of namespaces cannot be limited for create.
         rule("", &["namespaces"], &["create", "delete"]),
         // Definitions that somebody deletes are made again.

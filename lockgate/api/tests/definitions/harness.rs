@@ -262,6 +262,14 @@ pub(crate) fn sample(kind: &str, spec: &Value) -> Value {
         ),
         "Work" => ("work.karmada.io/v1alpha1", json!({})),
         "Cluster" => ("cluster.karmada.io/v1alpha1", json!({"syncMode": "Push"})),
+        "WorkloadRebalancer" => (
+            "apps.karmada.io/v1alpha1",
+            json!({"workloads": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": "shop"}]}),
+        ),
+        "ClusterTaintPolicy" => (
+            "policy.karmada.io/v1alpha1",
+            json!({"taints": [{"key": "a", "effect": "NoSchedule"}]}),
+        ),
         _ => panic!("no such kind: {kind}"),
     };
     let mut whole: Map<String, Value> = least.as_object().unwrap().clone();

@@ -62,6 +62,8 @@ async fn in_force(server: &Server) {
         "ClusterResourceBinding",
         "Work",
         "Cluster",
+        "WorkloadRebalancer",
+        "ClusterTaintPolicy",
     ] {
         server
             .until(kind, async || {

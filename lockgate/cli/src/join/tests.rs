@@ -55,6 +55,7 @@ impl Fleet {
             clock,
             guard: Guard::always(),
             works: Arc::new(|_| Some(0)),
+            taint_policies: Arc::new(|| None),
             on_change: Arc::new(|_| {}),
             thresholds: Default::default(),
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lockgate_api::{Binding, Cluster, RolloutPolicy, names};
 use lockgate_engine::claim::{Claim, propagation_differs};
-use lockgate_engine::place::{self, PlaceInput};
+use lockgate_engine::place::{self, LastPlaced, PlaceInput};
 use lockgate_engine::{Gates, TemplateId, gate};
 use serde_json::Value;
 
@@ -259,12 +259,15 @@ fn place_line(
 fn rejected(binding: &Binding, objects: &Objects) -> Vec<Rejected> {
     let mut clusters: Vec<Arc<Cluster>> = objects.clusters.iter().cloned().map(Arc::new).collect();
     clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    let last = LastPlaced::of(binding);
     let placed = place::preview(&PlaceInput {
         spec: &binding.spec,
         applied_placement: None,
-        observed_affinity: &binding.status.scheduler_observed_affinity_name,
-        last_scheduled: None,
+        observed_affinity: &last.affinity,
+        last_scheduled: last.at,
+        rebalanced: last.rebalanced,
         clusters: &clusters,
+        rooms: None,
         gates: Gates::default(),
     });
     let line = |rejection: place::Rejection| Rejected {

@@ -1,3 +1,4 @@
+use lockgate_api::keys;
 use serde_json::json;
 
 use super::*;
@@ -98,7 +99,9 @@ impl World {
             applied_placement: None,
             observed_affinity: "",
             last_scheduled: None,
+            rebalanced: None,
             clusters: &self.clusters,
+            rooms: None,
             gates: Gates::default(),
         });
         if let Verdict::Clusters(targets) = placed.verdict

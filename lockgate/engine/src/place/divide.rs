@@ -1,14 +1,17 @@
 //! How replicas are given out.
 //!
 //! Objects without replicas, and workloads of several components, go to every cluster that is chosen. `Duplicated` gives
-//! every cluster all replicas; `Divided` shares them out by weights.
+//! every cluster all replicas; `Divided` shares them out, by weights that somebody wrote or by the room that clusters have.
 
 use lockgate_api::binding::TargetCluster;
 use lockgate_api::placement::{ReplicaScheduling, WeightPreference};
 use lockgate_api::{BindingSpec, Cluster, Placement};
 
+use super::dynamic::{self, Candidate, Mode};
 use super::filter::Fit;
+use super::room::{Needs, Room};
 use super::webster::webster;
+use super::{PlaceInput, RejectionReason, Rejections};
 use crate::selector::{CompiledAffinity, matches_cluster};
 
 /// Whether there are replicas to give out. A workload that is scaled to nothing and asks for nothing has none.
@@ -38,32 +41,77 @@ pub(super) fn ignores_spread(placement: &Placement) -> bool {
         && scheduling.weight_preference.as_ref().is_none_or(listed)
 }
 
-/// Whether the placement's strategy can be followed; if not, why.
-pub(super) fn supported(spec: &BindingSpec, placement: &Placement) -> Result<(), String> {
-    let Some(scheduling) = &placement.replica_scheduling else {
-        return Ok(());
+/// Whether replicas are shared out by the room that clusters have.
+pub fn is_dynamic(spec: &BindingSpec) -> bool {
+    let Some(placement) = &spec.placement else {
+        return false;
     };
-    if !is_workload(spec) || !is_divided(placement) || spec.replicas <= 0 {
-        return Ok(());
+    let by_room = |scheduling: &ReplicaScheduling| {
+        scheduling.replica_division_preference == "Aggregated"
+            || scheduling
+                .weight_preference
+                .as_ref()
+                .is_some_and(|weights| !weights.dynamic_weight.is_empty())
+    };
+    is_workload(spec)
+        && is_divided(placement)
+        && spec.replicas > 0
+        && placement.replica_scheduling.as_ref().is_some_and(by_room)
+}
+
+/// Asks each cluster for how many more replicas it has room.
+pub(super) fn measure(input: &PlaceInput<'_>, needs: &Needs, fits: &mut [Fit<'_>]) {
+    for fit in fits {
+        fit.available = match input.rooms.and_then(|rooms| rooms.at(fit.index)) {
+            Some(room) => room.replicas(needs),
+            None => Room::of(fit.cluster).replicas(needs),
+        };
     }
-    let instead = "use static weights or Duplicated";
-    if scheduling.replica_division_preference == "Aggregated" {
-        return Err(format!(
-            "replicaDivisionPreference Aggregated is not supported yet: {instead}"
-        ));
-    }
-    let dynamic = scheduling
-        .weight_preference
-        .as_ref()
-        .map(|weights| weights.dynamic_weight.as_str());
-    match dynamic.unwrap_or_default() {
-        "" => Ok(()),
-        dynamic => Err(format!("dynamicWeight {dynamic} is not supported yet: {instead}")),
+}
+
+/// Says for every cluster that fits what room it has: together it was not enough.
+pub(super) fn tell_room(
+    input: &PlaceInput<'_>,
+    needs: &Needs,
+    fits: &[Fit<'_>],
+    rejections: &mut Rejections,
+) {
+    for fit in fits {
+        let own;
+        let room = match input.rooms.and_then(|rooms| rooms.at(fit.index)) {
+            Some(room) => room,
+            None => {
+                own = Room::of(fit.cluster);
+                &own
+            }
+        };
+        let (message, help) = if room.is_known() {
+            let more = if fit.previous > 0 { "more " } else { "" };
+            let scarce = room.scarcest(needs);
+            (
+                format!(
+                    "it has room for {} {more}replicas, and then runs out of {scarce}",
+                    fit.available
+                ),
+                "free resources there, or ask for fewer replicas or smaller ones",
+            )
+        } else {
+            (
+                "it has not said what it has room for".to_owned(),
+                "wait until it is ready, and let the control plane list its nodes and pods",
+            )
+        };
+        rejections.add(fit.cluster, fit.index, RejectionReason::NoRoom, message, help);
     }
 }
 
 /// What each of the chosen clusters gets, by name. Clusters that get no replica of a workload are not in it.
-pub(super) fn divide(spec: &BindingSpec, placement: &Placement, chosen: &[Fit<'_>]) -> Vec<TargetCluster> {
+pub(super) fn divide(
+    spec: &BindingSpec,
+    placement: &Placement,
+    chosen: &[Fit<'_>],
+    fresh: bool,
+) -> Result<Vec<TargetCluster>, String> {
     let target = |fit: &Fit<'_>, replicas| TargetCluster {
         name: fit.cluster.metadata.name.clone(),
         replicas,
@@ -72,24 +120,75 @@ pub(super) fn divide(spec: &BindingSpec, placement: &Placement, chosen: &[Fit<'_
         Some(scheduling) if is_divided(placement) && is_workload(spec) => scheduling,
         _ => {
             let replicas = if is_workload(spec) { spec.replicas } else { 0 };
-            return chosen.iter().map(|fit| target(fit, replicas)).collect();
+            return Ok(chosen.iter().map(|fit| target(fit, replicas)).collect());
         }
     };
     if spec.replicas <= 0 {
         // Scaled to nothing: what is there stays, scaled to nothing, since no other cluster takes its place.
         let stays = chosen.iter().any(|fit| fit.present) || spec.clusters.is_empty();
         let stay = chosen.iter().filter(|fit| fit.present || !stays);
-        return stay.map(|fit| target(fit, 0)).collect();
+        return Ok(stay.map(|fit| target(fit, 0)).collect());
     }
-    webster(spec.replicas, &weights(scheduling, chosen), &spec.resource.uid)
-        .into_iter()
-        .filter(|(_, replicas)| *replicas > 0)
-        .map(|(name, replicas)| TargetCluster { name, replicas })
-        .collect()
+    let shares: Vec<i64> = if is_dynamic(spec) {
+        by_room(spec, scheduling, chosen, fresh)?
+    } else {
+        let shares = webster(spec.replicas, &weights(scheduling, chosen), &spec.resource.uid);
+        shares.into_iter().map(|(_, share)| share).collect()
+    };
+    Ok(chosen
+        .iter()
+        .zip(shares)
+        .filter(|(_, share)| *share > 0)
+        .map(|(fit, share)| target(fit, share))
+        .collect())
 }
 
-/// Why a chosen cluster got no replica.
-pub(super) fn why_none(spec: &BindingSpec, placement: &Placement, cluster: &Cluster) -> String {
+/// Shares by the room that clusters have.
+fn by_room(
+    spec: &BindingSpec,
+    scheduling: &ReplicaScheduling,
+    chosen: &[Fit<'_>],
+    fresh: bool,
+) -> Result<Vec<i64>, String> {
+    let candidates: Vec<Candidate<'_>> = chosen
+        .iter()
+        .map(|fit| Candidate {
+            name: &fit.cluster.metadata.name,
+            tier: fit.tier,
+            available: fit.available,
+            previous: fit.previous,
+        })
+        .collect();
+    let mode = Mode {
+        aggregated: scheduling.replica_division_preference == "Aggregated",
+        fresh,
+    };
+    dynamic::divide(spec.replicas, &candidates, mode, &spec.resource.uid).map_err(|short| {
+        let dynamic::Short { wanted, room } = short;
+        format!(
+            "Clusters available replicas {room} are not enough to schedule: {wanted} {} to be placed.",
+            if wanted == 1 { "replica is" } else { "replicas are" }
+        )
+    })
+}
+
+/// Why a chosen cluster got no replica, and what would help.
+pub(super) fn why_none(spec: &BindingSpec, placement: &Placement, fit: &Fit<'_>) -> (String, &'static str) {
+    let replicas = spec.replicas;
+    if replicas <= 0 {
+        return ("there are no replicas to give out".to_owned(), "scale it up");
+    }
+    if is_dynamic(spec) {
+        return if fit.capacity() <= 0 {
+            ("it has no room for a replica".to_owned(), "free resources there")
+        } else if fit.tier > 0 {
+            let why = "the groups before it have room for all replicas".to_owned();
+            (why, "ask for more replicas")
+        } else {
+            let why = format!("all {replicas} replicas are on other clusters");
+            (why, "ask for a rebalance with a WorkloadRebalancer")
+        };
+    }
     let listed = placement
         .replica_scheduling
         .as_ref()
@@ -98,12 +197,14 @@ pub(super) fn why_none(spec: &BindingSpec, placement: &Placement, cluster: &Clus
             weights
                 .static_weight_list
                 .iter()
-                .any(|rule| rule.weight > 0 && matches_cluster(&rule.target_cluster, cluster))
+                .any(|rule| rule.weight > 0 && matches_cluster(&rule.target_cluster, fit.cluster))
         });
-    match (spec.replicas, listed) {
-        (..=0, _) => "there are no replicas to give out".to_owned(),
-        (_, false) => "no static weight names it".to_owned(),
-        (replicas, true) => format!("its share of {replicas} replicas comes to none"),
+    if listed {
+        let why = format!("its share of {replicas} replicas comes to none");
+        (why, "ask for more replicas, or give it more weight")
+    } else {
+        let why = "no static weight names it".to_owned();
+        (why, "give it a weight in staticWeightList")
     }
 }
 

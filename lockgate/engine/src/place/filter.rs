@@ -7,6 +7,7 @@ use lockgate_api::placement::{ClusterAffinityTerm, Toleration};
 use lockgate_api::{BindingSpec, Cluster, ClusterAffinity, Placement};
 
 use super::RejectionReason;
+use crate::Gates;
 use crate::selector::CompiledAffinity;
 use crate::selector::affinity::Field;
 
@@ -19,6 +20,19 @@ pub(super) struct Fit<'a> {
     pub(super) tier: usize,
     /// Whether the binding goes there already.
     pub(super) present: bool,
+    /// Its place among all clusters.
+    pub(super) index: usize,
+    /// How many replicas of the binding it has.
+    pub(super) previous: i64,
+    /// For how many more it has room; 0 where nobody asks.
+    pub(super) available: i64,
+}
+
+impl Fit<'_> {
+    /// How many replicas of the binding it can have in all.
+    pub(super) fn capacity(&self) -> i64 {
+        self.available.saturating_add(self.previous)
+    }
 }
 
 /// Why a cluster does not fit.
@@ -30,6 +44,8 @@ pub(super) struct Refusal {
     pub(super) summary: Cow<'static, str>,
     /// For people.
     pub(super) message: String,
+    /// What would help, for people.
+    pub(super) help: &'static str,
 }
 
 /// A group of clusters to place in.
@@ -67,28 +83,35 @@ impl<'a> Group<'a> {
         self.tiers.iter().position(|tier| tier.matches(cluster))
     }
 
-    fn why_not(&self, cluster: &Cluster) -> String {
+    /// Why it does not include a cluster, and what would help.
+    fn why_not(&self, cluster: &Cluster) -> (String, &'static str) {
         let why = self.tiers.first().and_then(|tier| tier.why_not(cluster));
-        let why = why.unwrap_or_default();
-        match self.name {
+        let (why, help) = why.unwrap_or_default();
+        let why = match self.name {
             Some(name) => format!("the placement's group {name:?} does not include it: {why}"),
             None => format!("the placement's cluster affinity does not include it: {why}"),
-        }
+        };
+        (why, help)
     }
 }
 
-/// The clusters that a binding goes to already.
-pub(super) struct Present<'a>(Vec<&'a str>);
+/// The clusters that a binding goes to already, with their replicas.
+pub(super) struct Present<'a>(Vec<(&'a str, i64)>);
 
 impl<'a> Present<'a> {
     pub(super) fn new(spec: &'a BindingSpec) -> Self {
-        let mut names: Vec<&str> = spec.clusters.iter().map(|target| target.name.as_str()).collect();
+        let targets = spec.clusters.iter();
+        let mut names: Vec<(&str, i64)> = targets
+            .map(|target| (target.name.as_str(), target.replicas.max(0)))
+            .collect();
         names.sort_unstable();
+        names.dedup_by_key(|(name, _)| *name);
         Self(names)
     }
 
-    fn contains(&self, name: &str) -> bool {
-        self.0.binary_search(&name).is_ok()
+    fn replicas(&self, name: &str) -> Option<i64> {
+        let at = self.0.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
+        Some(self.0[at].1)
     }
 }
 
@@ -98,12 +121,14 @@ pub(super) fn check<'a>(
     placement: &Placement,
     group: &Group<'_>,
     present: &Present<'_>,
-    cluster: &'a Cluster,
+    gates: Gates,
+    (index, cluster): (usize, &'a Cluster),
 ) -> Result<Fit<'a>, Refusal> {
-    let refuse = |reason, summary, message| Refusal {
+    let refuse = |reason, summary, message, help| Refusal {
         reason,
         summary,
         message,
+        help,
     };
     let name = &cluster.metadata.name;
     if cluster.metadata.deleting() {
@@ -111,13 +136,16 @@ pub(super) fn check<'a>(
             RejectionReason::Terminating,
             "cluster(s) is being removed".into(),
             "it is being removed from the fleet".to_owned(),
+            "join it again",
         ));
     }
     let Some(tier) = group.tier(cluster) else {
+        let (message, help) = group.why_not(cluster);
         return Err(refuse(
             RejectionReason::ClusterAffinity,
             "cluster(s) did not match the placement cluster affinity constraint".into(),
-            group.why_not(cluster),
+            message,
+            help,
         ));
     };
     if spec
@@ -129,20 +157,22 @@ pub(super) fn check<'a>(
             RejectionReason::Eviction,
             "cluster(s) is in the process of eviction".into(),
             "it is being left: an eviction from it is under way".to_owned(),
+            "wait until it is over, or take the task out of spec.gracefulEvictionTasks",
         ));
     }
-    let present = present.contains(name);
-    if !present {
-        if let Some(message) = missing_api(spec, cluster) {
+    let previous = present.replicas(name);
+    if previous.is_none() {
+        if let Some((message, help)) = missing_api(spec, cluster) {
             let summary = "cluster(s) did not have the API resource".into();
-            return Err(refuse(RejectionReason::MissingApi, summary, message));
+            return Err(refuse(RejectionReason::MissingApi, summary, message, help));
         }
-        if let Some(taint) = untolerated(&cluster.spec.taints, &placement.cluster_tolerations) {
+        if let Some(taint) = untolerated(&cluster.spec.taints, &placement.cluster_tolerations, gates) {
             let text = taint_text(taint);
             return Err(refuse(
                 RejectionReason::Taint,
                 format!("cluster(s) had untolerated taint {{{text}}}").into(),
                 format!("it has the taint {text}, which the placement does not tolerate"),
+                "remove the taint, or tolerate it in placement.clusterTolerations",
             ));
         }
     }
@@ -151,10 +181,10 @@ pub(super) fn check<'a>(
             continue;
         };
         if field.of(cluster).is_empty() {
-            let property = if field == Field::Zone {
-                "zones"
-            } else {
-                field.name()
+            let (property, help) = match field {
+                Field::Zone => ("zones", "set spec.zones of the Cluster"),
+                Field::Region => ("region", "set spec.region of the Cluster"),
+                Field::Provider => ("provider", "set spec.provider of the Cluster"),
             };
             return Err(refuse(
                 RejectionReason::SpreadField,
@@ -163,18 +193,22 @@ pub(super) fn check<'a>(
                     "the placement spreads by {}, and the cluster has none",
                     field.name()
                 ),
+                help,
             ));
         }
     }
     Ok(Fit {
         cluster,
         tier,
-        present,
+        present: previous.is_some(),
+        index,
+        previous: previous.unwrap_or(0),
+        available: 0,
     })
 }
 
 /// Why a cluster cannot take the template's kind. What was not discovered counts as not served.
-fn missing_api(spec: &BindingSpec, cluster: &Cluster) -> Option<String> {
+fn missing_api(spec: &BindingSpec, cluster: &Cluster) -> Option<(String, &'static str)> {
     let (api_version, kind) = (&spec.resource.api_version, &spec.resource.kind);
     let enablements = &cluster.status.api_enablements;
     let served = enablements
@@ -184,22 +218,33 @@ fn missing_api(spec: &BindingSpec, cluster: &Cluster) -> Option<String> {
     if served {
         None
     } else if enablements.is_empty() {
-        Some("it has not yet said which kinds it serves".to_owned())
+        let why = "it has not yet said which kinds it serves".to_owned();
+        Some((why, "wait until it is ready"))
     } else {
-        Some(format!("it does not serve {kind} of {api_version}"))
+        let why = format!("it does not serve {kind} of {api_version}");
+        Some((why, "install the kind there"))
     }
 }
 
-/// The first taint that keeps things off and is not tolerated.
-fn untolerated<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
+/// The first taint that keeps things off and is not tolerated. Where workloads leave because of taints, a toleration that
+/// ends brings nothing new to a cluster that they would have to leave again.
+fn untolerated<'a>(taints: &'a [Taint], tolerations: &[Toleration], gates: Gates) -> Option<&'a Taint> {
+    let tolerated = |taint: &Taint| {
+        let ends = |toleration: &Toleration| {
+            gates.failover && taint.effect == "NoExecute" && toleration.toleration_seconds.is_some()
+        };
+        tolerations
+            .iter()
+            .any(|toleration| tolerates(toleration, taint) && !ends(toleration))
+    };
     taints
         .iter()
         .filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"))
-        .find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
+        .find(|taint| !tolerated(taint))
 }
 
 /// An empty key or effect of a toleration stands for all.
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+pub(crate) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let fits = |wanted: &str, present: &str| wanted.is_empty() || wanted == present;
     fits(&toleration.effect, &taint.effect)
         && fits(&toleration.key, &taint.key)
@@ -211,7 +256,7 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
 }
 
 /// A taint as kubectl writes it.
-fn taint_text(taint: &Taint) -> String {
+pub(crate) fn taint_text(taint: &Taint) -> String {
     let Taint {
         key, value, effect, ..
     } = taint;

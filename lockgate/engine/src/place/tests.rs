@@ -2,6 +2,8 @@
 
 mod groups;
 mod properties;
+mod rooms;
+mod spread;
 mod triggers;
 
 use std::sync::Arc;
@@ -46,7 +48,9 @@ fn input<'a>(spec: &'a BindingSpec, clusters: &'a [Arc<Cluster>]) -> PlaceInput<
         applied_placement: None,
         observed_affinity: "",
         last_scheduled: None,
+        rebalanced: None,
         clusters,
+        rooms: None,
         gates: Gates::default(),
     }
 }
@@ -86,7 +90,7 @@ fn strategies() {
     let aggregated = json!({ "replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated" });
     let dynamic = json!({ "replicaSchedulingType": "Divided",
         "weightPreference": { "dynamicWeight": "AvailableReplicas" } });
-    let not_yet = |what: &str| format!("{what} is not supported yet: use static weights or Duplicated");
+    let full = "Clusters available replicas 0 are not enough to schedule: 2 replicas are to be placed.";
     let table = [
         ("no strategy", 2, json!({}), "a:2 b:2 c:2".to_owned()),
         (
@@ -138,16 +142,16 @@ fn strategies() {
             "a:0 b:0 c:0".to_owned(),
         ),
         (
-            "aggregated",
+            "aggregated, where nobody has said what there is room for",
             2,
             json!({ "replicaScheduling": aggregated }),
-            not_yet("replicaDivisionPreference Aggregated"),
+            full.to_owned(),
         ),
         (
-            "dynamic",
+            "dynamic, where nobody has said what there is room for",
             2,
             json!({ "replicaScheduling": dynamic }),
-            not_yet("dynamicWeight AvailableReplicas"),
+            full.to_owned(),
         ),
         (
             "aggregated without replicas",
@@ -317,6 +321,31 @@ fn filters() {
             assert_eq!(told(&placed), targets, "{case}");
         }
     }
+    // Where workloads leave because of taints, a toleration that ends brings nothing new there.
+    let leaving = fleet(&["a", "b"], |name, cluster| {
+        if name == "b" {
+            tainted("NoExecute")(cluster);
+        }
+    });
+    let for_a_while = json!({ "clusterTolerations": [{ "operator": "Exists", "tolerationSeconds": 60 }] });
+    let spec_of = |there: Value| spec(json!({ "replicas": 1, "clusters": there, "placement": for_a_while }));
+    let (new, present) = (
+        spec_of(json!([])),
+        spec_of(json!([{ "name": "b", "replicas": 1 }])),
+    );
+    let gates = Gates {
+        failover: true,
+        ..Gates::default()
+    };
+    let with_gate = |spec| {
+        told(&place(&PlaceInput {
+            gates,
+            ..input(spec, &leaving)
+        }))
+    };
+    assert_eq!(with_gate(&new), "a:1");
+    assert_eq!(with_gate(&present), "a:1 b:1");
+    assert_eq!(told(&place(&input(&new, &leaving))), "a:1 b:1");
     // A cluster that is being left does not come back, present or not.
     let evicted = spec(
         json!({ "replicas": 1, "clusters": [{ "name": "b", "replicas": 1 }], "placement": {},
@@ -374,7 +403,7 @@ fn no_cluster_fits() {
 
 #[test]
 fn spread_over_clusters() {
-    let few = "the number of feasible clusters is less than spreadConstraint.MinGroups";
+    let few = "the number of feasible clusters is less than spreadConstraint.MinGroups: 4 wanted, 3 fit";
     let weighted = json!({ "replicaSchedulingType": "Divided" });
     let table = [
         (
@@ -410,12 +439,12 @@ fn spread_over_clusters() {
         (
             "region",
             json!({ "spreadConstraints": [{ "spreadByField": "cluster" }, { "spreadByField": "region" }] }),
-            "spreading by region is not supported yet: spread by cluster alone",
+            "a:1 b:1 c:1",
         ),
         (
             "zone alone",
             json!({ "spreadConstraints": [{ "spreadByField": "zone" }] }),
-            "just support cluster and region spread constraint",
+            "a:1 b:1 c:1",
         ),
         (
             "label",

@@ -21,7 +21,7 @@ pub enum Trigger {
     RebalanceAsked,
     /// It follows every change of the fleet.
     FollowsFleet,
-    /// A cluster that it goes to is gone, or going.
+    /// A cluster that it goes to is gone, or going, or must be left.
     ClusterGone,
 }
 
@@ -78,18 +78,29 @@ pub fn trigger(input: &PlaceInput<'_>) -> Option<Trigger> {
             .binary_search_by(|cluster| cluster.metadata.name.as_str().cmp(name));
         found.map_or(true, |index| input.clusters[index].metadata.deleting())
     };
-    // A cluster that went while nobody looked is as gone as one that is going.
-    let any_gone = spec.clusters.iter().any(|target| gone(&target.name));
+    let left = |name: &str| {
+        let mut tasks = spec.graceful_eviction_tasks.iter();
+        tasks.any(|task| task.from_cluster == name)
+    };
+    // A cluster that went while nobody looked is as gone as one that is going, or one that is to be left.
+    let any_gone = spec
+        .clusters
+        .iter()
+        .any(|target| gone(&target.name) || left(&target.name));
     any_gone.then_some(Trigger::ClusterGone)
 }
 
-/// Whether a rebalance was asked for after the binding was last placed, in whole seconds as both are stored.
+/// Whether a rebalance was asked for that was not followed yet. Where nobody noted which one was, the time counts at which
+/// the binding was last placed, in whole seconds as both are stored.
 pub(super) fn rebalance_asked(input: &PlaceInput<'_>) -> bool {
     let asked = input.spec.reschedule_triggered_at.as_deref();
-    let asked = asked.and_then(|time| time.parse::<Timestamp>().ok());
-    match (asked, input.last_scheduled) {
-        (Some(asked), Some(last)) => asked.as_second() > last.as_second(),
-        _ => false,
+    let Some(asked) = asked.and_then(|time| time.parse::<Timestamp>().ok()) else {
+        return false;
+    };
+    match (input.rebalanced, input.last_scheduled) {
+        (Some(followed), _) => asked > followed,
+        (None, Some(last)) => asked.as_second() > last.as_second(),
+        (None, None) => false,
     }
 }
 

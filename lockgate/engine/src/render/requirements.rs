@@ -42,7 +42,7 @@ fn is_given(part: &Value) -> bool {
 }
 
 /// The sum over the containers, or what the greediest init container needs, whichever is more; and the overhead.
-fn resource_request(pod_spec: &Value) -> Option<Value> {
+pub(crate) fn resource_request(pod_spec: &Value) -> Option<Value> {
     let mut total = Amounts::default();
     for container in list(pod_spec, "containers") {
         total.add(&requests(container));

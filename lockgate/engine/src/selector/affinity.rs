@@ -65,9 +65,17 @@ impl CompiledAffinity {
         self.mismatch(cluster).is_none()
     }
 
-    /// Why a cluster does not belong to it, in words that follow "because"; `None` if it does.
-    pub fn why_not(&self, cluster: &Cluster) -> Option<String> {
-        self.mismatch(cluster).map(|mismatch| mismatch.to_string())
+    /// Why a cluster does not belong to it, in words that follow "because", and what would help; `None` if it does.
+    pub fn why_not(&self, cluster: &Cluster) -> Option<(String, &'static str)> {
+        let mismatch = self.mismatch(cluster)?;
+        let help = match mismatch {
+            Mismatch::Invalid(_) => "correct the selector",
+            Mismatch::Excluded => "take it out of exclude",
+            Mismatch::NotNamed => "add it to clusterNames",
+            Mismatch::Label { .. } => "change the cluster's labels, or the selector",
+            Mismatch::Field { .. } => "change the Cluster's field, or the selector",
+        };
+        Some((mismatch.to_string(), help))
     }
 
     fn mismatch<'a>(&'a self, cluster: &'a Cluster) -> Option<Mismatch<'a>> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use lockgate_api::Condition;
 use lockgate_api::cluster::ClusterStatus;
 use lockgate_engine::cluster::{
-    Probe, READY, Served, collect, health, pull_not_served, taints, was_ever_ready,
+    Probe, READY, Served, collect, health, policy_taints, pull_not_served, taints, was_ever_ready,
 };
 
 use super::task::{Findings, Task};
@@ -55,10 +55,18 @@ impl Task {
 
     /// The taints follow from the stored condition, so that a pass that broke off between the two is made good.
     pub(super) async fn write_taints(&mut self) -> Result<(), LinkError> {
+        let policies = (self.shared.options.taint_policies)();
+        let now = self.now();
         let written = self
             .write(Part::Main, |cluster| {
                 let ready = Condition::find(&cluster.status.conditions, READY);
                 if let Some(next) = ready.and_then(|ready| taints(&cluster.spec.taints, ready)) {
+                    cluster.spec.taints = next;
+                }
+                let by_policy = policies
+                    .as_ref()
+                    .and_then(|policies| policy_taints(cluster, policies, now));
+                if let Some(next) = by_policy {
                     cluster.spec.taints = next;
                 }
             })
@@ -67,7 +75,7 @@ impl Task {
             Ok(true) => {
                 self.success(
                     "TaintClusterSucceed",
-                    "Taints were brought in line with the Ready condition.".to_owned(),
+                    "Taints were brought in line with the conditions.".to_owned(),
                 );
                 Ok(())
             }

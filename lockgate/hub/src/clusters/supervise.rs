@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lockgate_api::Cluster;
-use lockgate_engine::cluster::fingerprint;
+use lockgate_engine::cluster::{Difference, fingerprint};
 use tokio::sync::Notify;
 
 use super::{AbortOnDrop, Caches, ClusterChange, Dirty, Shared, State, task};
@@ -58,7 +58,7 @@ fn look_at(shared: &Arc<Shared>, caches: &Arc<Caches>, running: &mut BTreeMap<St
         forget(shared, running, name);
     }
     let print = fingerprint(&cluster);
-    let changed = note(shared, name, cluster, print);
+    let changes = note(shared, name, cluster, print);
     match running.get(name) {
         Some(task) => task.wake.notify_one(),
         None => {
@@ -72,21 +72,33 @@ fn look_at(shared: &Arc<Shared>, caches: &Arc<Caches>, running: &mut BTreeMap<St
             running.insert(name.to_owned(), task);
         }
     }
-    if changed {
-        shared.tell(&ClusterChange::Fingerprint(name.to_owned()));
+    for change in changes {
+        shared.tell(&change);
     }
 }
 
-/// Puts the newest form of a Cluster into the state; whether something that placing looks at changed.
-fn note(shared: &Shared, name: &str, cluster: Arc<Cluster>, print: String) -> bool {
+/// Puts the newest form of a Cluster into the state; what of it changed that placing looks at.
+fn note(shared: &Shared, name: &str, cluster: Arc<Cluster>, print: String) -> Vec<ClusterChange> {
     let mut states = shared.states.write();
     match states.get_mut(name) {
         Some(state) => {
-            let changed = state.fingerprint != print;
+            let mut changes = Vec::new();
+            if state.fingerprint != print {
+                let difference = Difference::between(&state.cluster, &cluster);
+                changes.push(if difference.other {
+                    ClusterChange::Fingerprint(name.to_owned())
+                } else {
+                    ClusterChange::Properties(name.to_owned(), difference)
+                });
+            }
+            let room = |cluster: &Cluster| cluster.status.rest.get("resourceSummary").cloned();
+            if room(&state.cluster) != room(&cluster) {
+                changes.push(ClusterChange::Capacity(name.to_owned()));
+            }
             state.cluster = cluster;
             state.fingerprint = print;
             state.asked += 1;
-            changed
+            changes
         }
         None => {
             let state = State {
@@ -96,18 +108,22 @@ fn note(shared: &Shared, name: &str, cluster: Arc<Cluster>, print: String) -> bo
                 kinds: None,
                 space: false,
                 leaving: None,
+                capacity: None,
+                measured: true,
                 asked: 1,
                 done: 0,
             };
             states.insert(name.to_owned(), state);
-            true
+            vec![ClusterChange::Fingerprint(name.to_owned())]
         }
     }
 }
 
 fn forget(shared: &Shared, running: &mut BTreeMap<String, Running>, name: &str) {
     if running.remove(name).is_some() {
-        shared.states.write().remove(name);
+        let gone = shared.states.write().remove(name);
+        // Outside the lock: what it follows may be telling somebody who waits for it.
+        drop(gone);
         shared.tell(&ClusterChange::Gone(name.to_owned()));
     }
 }

@@ -9,9 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use lockgate_api::{Cluster, keys};
 use lockgate_engine::cluster::{Probe, Streak};
 use machinery_value::hash::canonical_hash;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::capacity::Collector;
 use super::probe::{self, Kinds};
 use super::token::Claims;
 use super::write::Part;
@@ -45,6 +47,10 @@ pub(super) struct Task {
     probe_due: Timestamp,
     closer_look_due: Timestamp,
     pub(super) renewal_due: Timestamp,
+    /// The member's Nodes and Pods, while somebody asks for room.
+    pub(super) capacity: Option<Arc<Mutex<Collector>>>,
+    /// Wakes this task.
+    pub(super) wake: Arc<Notify>,
     /// The last warning for each reason: the same one is not said twice in a row.
     warned: BTreeMap<&'static str, String>,
 }
@@ -86,6 +92,8 @@ pub(super) async fn run(shared: Arc<Shared>, caches: Arc<Caches>, name: String, 
         probe_due: Timestamp::MIN,
         closer_look_due: Timestamp::MIN,
         renewal_due: Timestamp::MIN,
+        capacity: None,
+        wake: wake.clone(),
         warned: BTreeMap::new(),
     };
     let mut failure_pause = SHORTEST_PAUSE;
@@ -107,6 +115,7 @@ pub(super) async fn run(shared: Arc<Shared>, caches: Arc<Caches>, name: String, 
         tokio::select! {
             () = wake.notified() => {}
             () = clock.sleep(pause) => {}
+            () = task.first_measured() => {}
         }
     }
 }
@@ -158,6 +167,11 @@ impl Task {
             }
         }
         self.write_taints().await?;
+        if let Some(cluster) = self.current()?
+            && let Some(due) = self.measure(&cluster).await?
+        {
+            pause = pause.min(due);
+        }
         Ok(pause.min(self.until(self.probe_due)))
     }
 
@@ -169,7 +183,7 @@ impl Task {
         }
     }
 
-    fn until(&self, time: Timestamp) -> Duration {
+    pub(super) fn until(&self, time: Timestamp) -> Duration {
         Duration::try_from(time.duration_since(self.now()).max(SignedDuration::ZERO)).unwrap_or(PROBE_EVERY)
     }
 
@@ -214,6 +228,7 @@ impl Task {
             link: link.map(|link| link.answering_within(probe::ANSWER_WITHIN)),
             token,
         });
+        self.forget_capacity();
         self.kinds = Kinds::default();
         self.probe_due = Timestamp::MIN;
         self.closer_look_due = Timestamp::MIN;
@@ -223,6 +238,7 @@ impl Task {
     }
 
     fn drop_link(&mut self) {
+        self.forget_capacity();
         if self.connection.take().is_some() {
             self.shared.update(&self.name, |state| state.link = None);
             self.shared.tell(&ClusterChange::Link(self.name.clone()));

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use lockgate_api::{Cluster, Condition};
+use machinery_value::quantity::Quantity;
 
 use crate::chores::Chore;
 use crate::clusters::{ClusterChange, Clusters, ClustersOptions};
@@ -12,7 +13,7 @@ use crate::events::Events;
 use crate::intake;
 use crate::link::Link;
 use crate::metrics::ClusterFigures;
-use crate::state::State;
+use crate::state::{Fleet, State};
 
 /// Starts to reconcile clusters.
 pub(super) fn start_clusters(
@@ -37,6 +38,14 @@ pub(super) fn start_clusters(
             works.synced().then(|| works.list_in(&namespace).len())
         }
     };
+    let taint_policies = {
+        let state = Arc::downgrade(state);
+        move || {
+            let state = state.upgrade().filter(|state| state.gates.failover)?;
+            let policies = state.taint_policies.read().values().cloned().collect();
+            Some(policies)
+        }
+    };
     let clusters = Arc::new(Clusters::start(ClustersOptions {
         hub: state.link.clone(),
         connector,
@@ -44,6 +53,7 @@ pub(super) fn start_clusters(
         guard,
         events,
         works: Arc::new(works),
+        taint_policies: Arc::new(taint_policies),
         on_change: Arc::new(on_change),
         thresholds: Default::default(),
     }));
@@ -60,9 +70,17 @@ pub(super) fn refresh_clusters(state: &Arc<State>, clusters: &Clusters) {
         .clusters()
         .iter()
         .map(|cluster| cluster.metadata.name.clone())
-        .filter(|name| !names.contains(name))
+        .filter(|name| names.binary_search(name).is_err())
         .collect();
-    *state.clusters.write() = Arc::new(all);
+    let rooms = if clusters.is_measuring() {
+        Arc::new(state.fleet().1.after(&all))
+    } else {
+        Arc::default()
+    };
+    *state.clusters.write() = Fleet {
+        list: Arc::new(all),
+        rooms,
+    };
     for name in gone {
         state.members.close(&name);
     }
@@ -105,6 +123,10 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             intake::wake_bound(state, |_| true);
             intake::wake_namespaces(state);
         }
+        ClusterChange::Properties(_, difference) => {
+            intake::wake_mentioned(state, difference);
+        }
+        ClusterChange::Capacity(_) => intake::wake_unplaced(state),
         ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
             intake::wake_rollouts(state);
             intake::wake_bound(state, |_| true);
@@ -126,6 +148,8 @@ fn count_cluster(state: &State, change: &ClusterChange) {
     | ClusterChange::Link(name)
     | ClusterChange::Kinds(name)
     | ClusterChange::Fingerprint(name)
+    | ClusterChange::Properties(name, _)
+    | ClusterChange::Capacity(name)
     | ClusterChange::Leaving(name)
     | ClusterChange::Gone(name)) = change;
     let Some(cluster) = state.cluster(name) else {
@@ -138,9 +162,35 @@ fn count_cluster(state: &State, change: &ClusterChange) {
         ready: is_ready(&cluster),
         nodes: nodes("totalNum"),
         ready_nodes: nodes("readyNum"),
-        ..ClusterFigures::default()
+        ..resources(&cluster)
     };
     state.metrics.cluster(name, &figures);
+}
+
+/// What a cluster says of its resources.
+fn resources(cluster: &Cluster) -> ClusterFigures {
+    let summary = cluster.status.rest.get("resourceSummary");
+    let amount = |part: &str, name: &str| {
+        let text = summary.and_then(|summary| summary[part][name].as_str());
+        let quantity = text.and_then(|text| Quantity::parse(text).ok());
+        quantity.map_or(0.0, |quantity| {
+            // Thousandths of what is too large for them would not fit.
+            if name == "cpu" {
+                quantity.milli() as f64 / 1000.0
+            } else {
+                quantity.units() as f64
+            }
+        })
+    };
+    ClusterFigures {
+        memory_allocatable: amount("allocatable", "memory"),
+        memory_allocated: amount("allocated", "memory"),
+        cpu_allocatable: amount("allocatable", "cpu"),
+        cpu_allocated: amount("allocated", "cpu"),
+        pods_allocatable: amount("allocatable", "pods"),
+        pods_allocated: amount("allocated", "pods"),
+        ..ClusterFigures::default()
+    }
 }
 
 fn is_ready(cluster: &Cluster) -> bool {

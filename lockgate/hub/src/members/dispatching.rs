@@ -81,6 +81,7 @@ pub(crate) async fn pass(
     };
     if cluster.metadata.deleting() {
         // The cluster leaves: its Works go first, and with them what was told to go.
+        super::due::may_leave(state, &cluster, &work)?;
         template::delete_work(state, &key).await.map_err(SendError::Hub)?;
         return Ok(Sent::Settled);
     }

@@ -1,10 +1,13 @@
 //! Whether a Work that is being deleted takes the member's object with it.
 //!
 //! A member's object is deleted only if its template is gone or going by the server's own word, if the gate released the
-//! removal, or if an unjoin was told to. A Work that somebody deleted by hand is made again and the member is not touched.
+//! removal, if a failover purges directly, or if an unjoin was told to. A Work that somebody deleted by hand is made again and the member is not touched.
 
-use lockgate_api::{Binding, Work, keys};
+use lockgate_api::{Binding, Cluster, Work, keys};
 use lockgate_engine::TemplateId;
+use lockgate_engine::claim::Claim;
+use lockgate_engine::cluster::Workloads;
+use lockgate_engine::failover;
 use lockgate_engine::gate::Removal;
 
 use super::dispatching::SendError;
@@ -22,6 +25,42 @@ pub(crate) enum Due {
     Untouched,
     /// Nobody can tell yet.
     NotYet(String),
+}
+
+/// Whether a Work of a cluster that leaves may go. Where it takes the member's object with it, the copies that come
+/// elsewhere in its place are there first; what has nowhere to go was told to go all the same.
+pub(crate) fn may_leave(state: &State, cluster: &Cluster, work: &Work) -> Result<(), SendError> {
+    let name = &cluster.metadata.name;
+    let manifest = work.spec.workload.manifests.first();
+    let (Workloads::Delete, Some(manifest)) = (Workloads::of(cluster), manifest) else {
+        return Ok(());
+    };
+    let id = TemplateId::of(manifest);
+    let (cache, _) = state.bindings(&id.namespace);
+    let binding = state::binding(cache, &template::binding_key(&id)).filter(|binding| {
+        template::is_for(binding, &id)
+            && !binding.metadata.deleting()
+            && Claim::on_binding(&binding.metadata).is_some()
+    });
+    let Some(binding) = binding else { return Ok(()) };
+    if template::targets(&binding).contains(name.as_str()) {
+        let verdicts = state.verdicts.lock();
+        let verdict = verdicts.get(&id);
+        let is_placed = |verdict: &template::Verdict| {
+            verdict.unplaced.is_none() && verdict.scheduled.as_ref().is_some_and(|(ok, ..)| *ok)
+        };
+        if verdict.is_none_or(is_placed) {
+            return Err(SendError::NotYet(format!("{id} is about to be placed elsewhere")));
+        }
+        return Ok(());
+    }
+    match template::removal(state, &id, &binding) {
+        Removal::WaitFor(clusters) => Err(SendError::NotYet(format!(
+            "removal waits until {} has its copy",
+            clusters.join(", ")
+        ))),
+        Removal::Remove | Removal::Hold => Ok(()),
+    }
 }
 
 /// What happens to the member's object when its Work goes.
@@ -44,6 +83,11 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
     if let Some(binding) = binding {
         if template::targets(&binding).contains(cluster) {
             return Ok(Due::Untouched);
+        }
+        let mut tasks = binding.spec.graceful_eviction_tasks.iter();
+        if tasks.any(|task| task.from_cluster == cluster && failover::is_direct(task)) {
+            // It goes before anything comes elsewhere, as was asked for.
+            return Ok(Due::Remove);
         }
         return Ok(match template::removal(state, &id, &binding) {
             Removal::Remove => Due::Remove,

@@ -1,71 +1,103 @@
 //! The place station's part of a template's pass.
 
-use lockgate_api::{Binding, Placement, keys};
-use lockgate_engine::place::{self, PlaceInput, Verdict as Placed};
+use lockgate_api::Binding;
+use lockgate_engine::place::{self, LastPlaced, PlaceInput, Placed, Verdict as Outcome};
 
-use super::{Verdict, Walk};
+use super::{PassError, Verdict, Walk};
 use crate::events::EventTarget;
+use crate::rebalance;
 
 /// The name under which policies ask for us to place things.
 const SCHEDULER: &str = "default-scheduler";
+/// What is said of a binding that is not placed.
+const NOT_PLACED: &str = "spec.suspension.scheduling is true: the clusters stay as they are until it is not";
 
 impl Walk<'_> {
     /// Places the binding: its clusters and the placement that they follow from.
-    pub(super) fn place(&self, binding: &mut Binding, told: &Verdict) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub(super) fn place(&self, binding: &mut Binding, told: &Verdict) -> Result<Verdict, PassError> {
         let suspended = binding.spec.suspension.as_ref().and_then(|s| s.scheduling) == Some(true);
         let others = !binding.spec.scheduler_name.is_empty() && binding.spec.scheduler_name != SCHEDULER;
         if suspended || others {
-            return verdict;
+            return Ok(Verdict {
+                scheduled: told.scheduled.clone().filter(|_| suspended),
+                unplaced: suspended.then(|| NOT_PLACED.to_owned()),
+                ..Verdict::default()
+            });
         }
-        let applied: Option<Placement> = binding
-            .metadata
-            .annotation(keys::APPLIED_PLACEMENT)
-            .and_then(|text| serde_json::from_str(text).ok());
-        let begun = std::time::Instant::now();
-        let clusters = self.state.clusters();
-        let placed = place::place(&PlaceInput {
-            spec: &binding.spec,
-            applied_placement: applied.as_ref(),
-            observed_affinity: &binding.status.scheduler_observed_affinity_name,
-            last_scheduled: binding
-                .status
-                .last_scheduled_time
-                .as_deref()
-                .and_then(|time| time.parse().ok()),
-            clusters: &clusters,
-            gates: self.state.gates,
-        });
-        let rejected = || {
-            let reasons: Vec<String> = placed
-                .rejected
-                .iter()
-                .map(|rejection| format!("{}: {}", rejection.cluster, rejection.message))
-                .collect();
-            reasons.join("; ")
+        rebalance::ask(self.state, self.id, binding);
+        if place::is_dynamic(&binding.spec) && !self.room_is_known() && self.is_due(binding) {
+            self.state.unmeasured.lock().insert(self.id.clone());
+            return Err(PassError::NotYet(
+                "members have not yet said what they have room for".to_owned(),
+            ));
+        }
+        let mut verdict = Verdict::default();
+        let placed = match self.fail_over(binding, &mut verdict) {
+            Some(placed) => placed,
+            None => self.decide(binding),
         };
-        match &placed.verdict {
-            Placed::Unchanged => {
-                verdict.scheduled = Some((true, "Success", SCHEDULED.to_owned()));
-            }
-            Placed::Clusters(targets) => {
+        self.settle(binding, &placed, told, &mut verdict);
+        Ok(verdict)
+    }
+
+    /// Whether members have said what they have room for, as far as they can.
+    fn room_is_known(&self) -> bool {
+        let clusters = self.state.cluster_reconciler.get();
+        clusters
+            .and_then(std::sync::Weak::upgrade)
+            .is_none_or(|clusters| clusters.measure())
+    }
+
+    /// Whether there is a reason to place it anew.
+    fn is_due(&self, binding: &Binding) -> bool {
+        self.with_input(binding, |input| place::trigger(input).is_some())
+    }
+
+    fn with_input<T>(&self, binding: &Binding, f: impl FnOnce(&PlaceInput<'_>) -> T) -> T {
+        let last = LastPlaced::of(binding);
+        let (clusters, rooms) = self.state.fleet();
+        f(&PlaceInput {
+            spec: &binding.spec,
+            applied_placement: last.placement.as_ref(),
+            observed_affinity: &last.affinity,
+            last_scheduled: last.at,
+            rebalanced: last.rebalanced,
+            clusters: &clusters,
+            rooms: Some(&rooms),
+            gates: self.state.gates,
+        })
+    }
+
+    /// Where the binding goes.
+    pub(super) fn decide(&self, binding: &Binding) -> Placed {
+        let begun = std::time::Instant::now();
+        let placed = self.with_input(binding, place::place);
+        let ok = matches!(placed.verdict, Outcome::Unchanged | Outcome::Clusters(_));
+        self.state
+            .metrics
+            .placed(ok, "ReconcileSchedule", begun.elapsed());
+        placed
+    }
+
+    /// Makes the binding go where it was decided, and says so.
+    fn settle(&self, binding: &mut Binding, placed: &Placed, told: &Verdict, verdict: &mut Verdict) {
+        let why = || place::explain(placed).unwrap_or_default();
+        verdict.scheduled = Some(match &placed.verdict {
+            Outcome::Unchanged => (true, "Success", SCHEDULED.to_owned()),
+            Outcome::Clusters(targets) => {
                 binding.spec.clusters.clone_from(targets);
-                set_applied(binding);
-                verdict.scheduled = Some((true, "Success", SCHEDULED.to_owned()));
+                LastPlaced::put(binding, placed.affinity_name.as_deref());
+                (true, "Success", SCHEDULED.to_owned())
             }
-            Placed::NoClusterFit { message, keep } => {
-                if *keep {
-                    verdict.scheduled = Some((false, "NoClusterFit", detail(message, &rejected())));
-                } else {
+            Outcome::NoClusterFit { keep, .. } => {
+                if !*keep {
                     binding.spec.clusters.clear();
-                    set_applied(binding);
-                    verdict.scheduled = Some((false, "NoClusterFit", detail(message, &rejected())));
+                    LastPlaced::put(binding, None);
                 }
+                (false, "NoClusterFit", why())
             }
-            Placed::Unschedulable { message } => {
-                verdict.scheduled = Some((false, "Unschedulable", detail(message, &rejected())));
-            }
-        }
+            Outcome::Unschedulable { .. } => (false, "Unschedulable", why()),
+        });
         // What was told is not told again.
         if let Some((false, _, message)) = &verdict.scheduled
             && told.scheduled != verdict.scheduled
@@ -73,11 +105,6 @@ impl Walk<'_> {
             let target = EventTarget::of_value(&self.template);
             self.state.events.warn(&target, "ScheduleBindingFailed", message);
         }
-        let ok = verdict.scheduled.as_ref().is_some_and(|(ok, ..)| *ok);
-        self.state
-            .metrics
-            .placed(ok, "ReconcileSchedule", begun.elapsed());
-        verdict
     }
 
     /// Says where a binding goes. It is told once the binding is written, so that it has a uid.
@@ -89,36 +116,23 @@ impl Walk<'_> {
             .map(|target| format!("{}:{}", target.name, target.replicas))
             .collect();
         let message = format!("{SCHEDULED} Result: {{{}}}", result.join(", "));
+        let target = self.binding_target(binding);
+        self.state
+            .events
+            .success(&target, "ScheduleBindingSucceed", &message);
+    }
+
+    /// The binding, for events.
+    pub(super) fn binding_target(&self, binding: &Binding) -> EventTarget {
         let resource = self.state.bindings(&binding.metadata.namespace).1;
-        let target = EventTarget {
+        EventTarget {
             api_version: resource.api_version(),
             kind: resource.kind,
             namespace: binding.metadata.namespace.clone(),
             name: binding.metadata.name.clone(),
             uid: binding.metadata.uid.clone(),
-        };
-        self.state
-            .events
-            .success(&target, "ScheduleBindingSucceed", &message);
+        }
     }
 }
 
 const SCHEDULED: &str = "Binding has been scheduled successfully.";
-
-fn set_applied(binding: &mut Binding) {
-    let placement = binding.spec.placement.clone().unwrap_or_default();
-    // A placement is made of strings, numbers and lists, and always encodes.
-    let text = serde_json::to_string(&placement).unwrap_or_default();
-    binding
-        .metadata
-        .annotations
-        .insert(keys::APPLIED_PLACEMENT.to_owned(), text);
-}
-
-fn detail(message: &str, rejected: &str) -> String {
-    if rejected.is_empty() {
-        message.to_owned()
-    } else {
-        format!("{message} ({rejected})")
-    }
-}

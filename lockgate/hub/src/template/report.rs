@@ -10,6 +10,7 @@ use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
 use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
+use lockgate_engine::place::LastPlaced;
 use serde_json::Value;
 
 use super::works::{removal, targets, unwanted};
@@ -47,6 +48,9 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     let works = works_of(works, id, &binding);
     let mut status = binding_status(state, id, &binding, &works);
     policies::note_failing(state, id, observe::is_failing(&status));
+    if waits_for_this(state, id, &binding, &works, &status) {
+        wake(state, id.clone());
+    }
     if status != binding.status {
         // In an order of its own, whichever was known first.
         status
@@ -72,6 +76,34 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         wake(state, id.clone());
     }
     Ok(())
+}
+
+/// Whether how the members are now decides where the binding goes: the copies that a failover waits for are well, or an
+/// application that may fail over is better or worse than it was.
+fn waits_for_this(
+    state: &State,
+    id: &TemplateId,
+    binding: &Binding,
+    works: &[(String, Work)],
+    status: &lockgate_api::BindingStatus,
+) -> bool {
+    let spec = &binding.spec;
+    let waits = state
+        .verdicts
+        .lock()
+        .get(id)
+        .is_some_and(|verdict| verdict.waits_for_health);
+    let is_well = |name: &str| {
+        let work = works.iter().find(|(cluster, _)| cluster == name);
+        work.is_some_and(|(_, work)| super::leaving::is_well(work))
+    };
+    if waits && spec.clusters.iter().all(|target| is_well(&target.name)) {
+        return true;
+    }
+    let failover = spec.failover.as_ref();
+    state.gates.failover
+        && failover.is_some_and(|failover| failover["application"].is_object())
+        && status.aggregated_status != binding.status.aggregated_status
 }
 
 /// The binding's Works, with their clusters.
@@ -128,6 +160,7 @@ fn binding_status(
             _ => Scheduled::Unschedulable(message),
         };
         observe::scheduled(outcome, time).put(&mut status.conditions);
+        status.scheduler_observed_affinity_name = LastPlaced::of(binding).affinity;
         if *ok && status.scheduler_observed_generation != binding.metadata.generation {
             status.scheduler_observed_generation = binding.metadata.generation;
             status.last_scheduled_time = Some(now.clone());
@@ -140,6 +173,9 @@ fn binding_status(
     if known.is_some() {
         // Before the first pass over a template, what was said of it stays.
         complain("Rendered", unrendered(&verdict.unrendered), &now, conditions);
+        let unplaced = verdict.unplaced.map(|why| ("SchedulingSuspended", why));
+        complain("Placed", unplaced, &now, conditions);
+        complain("FailedOver", verdict.staying, &now, conditions);
         match verdict.orphaned {
             Some(orphaned) => orphaned.put(conditions),
             None => conditions.retain(|condition| condition.kind != "Activated"),

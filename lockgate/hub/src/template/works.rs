@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use lockgate_api::work::Workload;
 use lockgate_api::{Binding, Cluster, OverridePolicy, Work, keys, names};
 use lockgate_engine::claim::Record;
+use lockgate_engine::failover;
 use lockgate_engine::gate::{self, Holds, Removal};
 use lockgate_engine::observe;
 use lockgate_engine::place::webster;
@@ -51,7 +52,12 @@ impl Walk<'_> {
     }
 
     async fn send_works(&self, binding: &Binding) -> Result<(), PassError> {
-        let shares = self.shares(binding);
+        let purging = self.purge(binding).await?;
+        let mut shares = self.shares(binding);
+        if purging {
+            // What must be gone first is not gone: nothing new comes.
+            shares.retain(|share| self.has_work(&share.cluster.metadata.name));
+        }
         let overrides = self.state.overrides.read().list();
         let before = self
             .state
@@ -97,6 +103,13 @@ impl Walk<'_> {
         }
         // A cluster that fails delays itself only; the pass comes again for it.
         results.into_iter().collect()
+    }
+
+    /// Whether a cluster has its Work already.
+    fn has_work(&self, cluster: &str) -> bool {
+        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
+        let key = Key::new(&names::execution_namespace(cluster), &name);
+        self.state.caches.works.get(&key).is_some()
     }
 
     /// What each cluster is to get.
@@ -277,7 +290,7 @@ pub(crate) fn targets(binding: &Binding) -> BTreeSet<&str> {
     let leaving = spec
         .graceful_eviction_tasks
         .iter()
-        .filter(|task| task.purge_mode != "Directly")
+        .filter(|task| !failover::is_direct(task))
         .map(|task| task.from_cluster.as_str());
     own.chain(required).chain(leaving).collect()
 }

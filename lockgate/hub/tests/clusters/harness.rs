@@ -212,6 +212,7 @@ impl World {
                 let works = works.clone();
                 Arc::new(move |_| *works.lock())
             },
+            taint_policies: Arc::new(|| None),
             on_change: {
                 let changes = changes.clone();
                 Arc::new(move |change| changes.lock().push(change.clone()))

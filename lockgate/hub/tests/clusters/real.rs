@@ -94,6 +94,7 @@ async fn join_and_leave(link: &Link, request: &JoinRequest) {
         guard: Guard::always(),
         events,
         works: Arc::new(|_| Some(0)),
+        taint_policies: Arc::new(|| None),
         on_change: Arc::new(|_| {}),
         thresholds: Default::default(),
     });

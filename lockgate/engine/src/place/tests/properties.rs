@@ -7,7 +7,8 @@ use super::*;
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
 fn clusters() -> impl Strategy<Value = Vec<Arc<Cluster>>> {
-    prop::collection::vec((any::<bool>(), 0..8_u8, any::<bool>()), NAMES.len()).prop_map(|kinds| {
+    let kind = (any::<bool>(), 0..8_u8, any::<bool>(), 0..12_i64, 0..3_u8);
+    prop::collection::vec(kind, NAMES.len()).prop_map(|kinds| {
         let names: Vec<&str> = NAMES
             .iter()
             .zip(&kinds)
@@ -16,7 +17,11 @@ fn clusters() -> impl Strategy<Value = Vec<Arc<Cluster>>> {
             .collect();
         fleet(&names, |name, cluster| {
             let index = NAMES.iter().position(|other| *other == name).unwrap();
-            let (_, fault, prod) = kinds[index];
+            let (_, fault, prod, room, place) = kinds[index];
+            let summary = json!({ "allocatable": { "pods": room, "cpu": "6" } });
+            cluster.status.rest.insert("resourceSummary".into(), summary);
+            cluster.spec.region = format!("r{}", place % 2);
+            cluster.spec.zones = (0..=place % 2).map(|zone| format!("z{}", place + zone)).collect();
             let env = if prod { "prod" } else { "test" };
             cluster.metadata.labels = [("env".to_owned(), env.to_owned())].into();
             match fault {
@@ -26,7 +31,7 @@ fn clusters() -> impl Strategy<Value = Vec<Arc<Cluster>>> {
                     cluster.spec.taints = serde_json::from_value(taints).unwrap();
                 }
                 2 => cluster.status.api_enablements.clear(),
-                3 => cluster.spec.region = "r".into(),
+                3 => cluster.spec.region.clear(),
                 _ => {}
             }
         })
@@ -64,13 +69,13 @@ fn placement() -> impl Strategy<Value = Value> {
         });
         named.collect::<Vec<Value>>()
     });
-    let field = prop::sample::select(vec!["", "cluster", "cluster", "zone", "region"]);
+    let field = prop::sample::select(vec!["", "cluster", "cluster", "zone", "region", "provider"]);
     let constraint = (field, prop::option::of(-1..4_i64), prop::option::of(-1..4_i64))
         .prop_map(|(field, min, max)| json!({ "spreadByField": field, "minGroups": min, "maxGroups": max }));
     (
         prop::option::of(affinity()),
         groups,
-        prop::collection::vec(constraint, 0..2),
+        prop::collection::vec(constraint, 0..4),
         prop::option::of(scheduling()),
     )
         .prop_map(|(affinity, groups, spread, scheduling)| {
@@ -134,6 +139,54 @@ proptest! {
             placed.affinity_name.is_some(),
             matches!(placed.verdict, Verdict::Clusters(_)) && !placement.cluster_affinities.is_empty()
         );
+        // Every limit of the spread holds.
+        if let Verdict::Clusters(targets) = &placed.verdict
+            && !divide::ignores_spread(placement)
+            && !divide::is_dynamic(&spec)
+        {
+            let mut seen = std::collections::BTreeSet::new();
+            for constraint in &placement.spread_constraints {
+                let field = constraint.spread_by_field.as_str();
+                let field = if field.is_empty() { "cluster" } else { field };
+                // Of two by one field the first counts; the schema allows one.
+                if !seen.insert(field) {
+                    continue;
+                }
+                let chosen = targets.iter().filter_map(|t| clusters.iter().find(|c| c.metadata.name == t.name));
+                let groups: std::collections::BTreeSet<String> = chosen
+                    .flat_map(|cluster| match field {
+                        "cluster" => vec![cluster.metadata.name.clone()],
+                        "zone" => cluster.spec.zones.clone(),
+                        "region" => vec![cluster.spec.region.clone()],
+                        _ => vec![cluster.spec.provider.clone()],
+                    })
+                    .collect();
+                prop_assert!(groups.len() as i64 >= constraint.min_groups.unwrap_or(0));
+                let max = constraint.max_groups.filter(|max| *max > 0).unwrap_or(i64::MAX);
+                prop_assert!(groups.len() as i64 <= max);
+            }
+        }
+        // The order in which anything is written down does not matter.
+        let mut turned = spec.clone();
+        turned.clusters.reverse();
+        if let Some(placement) = &mut turned.placement {
+            let fields: std::collections::BTreeSet<&str> = placement
+                .spread_constraints
+                .iter()
+                .map(|c| if c.spread_by_field.is_empty() { "cluster" } else { &c.spread_by_field })
+                .collect();
+            if fields.len() == placement.spread_constraints.len() {
+                placement.spread_constraints.reverse();
+            }
+            for affinity in placement.cluster_affinity.iter_mut() {
+                affinity.cluster_names.reverse();
+                affinity.exclude_clusters.reverse();
+            }
+        }
+        let other = place(&PlaceInput { observed_affinity: &observed, ..input(&turned, &clusters) });
+        if let (Verdict::Clusters(_), _) | (_, Verdict::Clusters(_)) = (&placed.verdict, &other.verdict) {
+            prop_assert_eq!(&other.verdict, &placed.verdict);
+        }
         // Placing the result again changes nothing.
         if let Verdict::Clusters(targets) = &placed.verdict {
             let mut settled = spec.clone();
@@ -145,7 +198,28 @@ proptest! {
             });
             match again.verdict {
                 Verdict::Unchanged => {}
-                verdict => prop_assert_eq!(verdict, placed.verdict),
+                verdict => prop_assert_eq!(verdict, placed.verdict.clone()),
+            }
+            // Nor does anything that happens to the fleet and is no trigger: divided replicas stay where they are while
+            // their clusters are there.
+            if workload && divide::is_divided(placement) && spec.replicas > 0 {
+                let others: Vec<Arc<Cluster>> = clusters
+                    .iter()
+                    .map(|cluster| {
+                        let mut cluster = (**cluster).clone();
+                        cluster.metadata.labels.clear();
+                        cluster.spec.region = "elsewhere".into();
+                        cluster.spec.taints = vec![Default::default()];
+                        cluster.status.rest.clear();
+                        Arc::new(cluster)
+                    })
+                    .collect();
+                let later = place(&PlaceInput {
+                    applied_placement: Some(placement),
+                    observed_affinity: placed.affinity_name.as_deref().unwrap_or_default(),
+                    ..input(&settled, &others)
+                });
+                prop_assert_eq!(later.verdict, Verdict::Unchanged);
             }
         }
     }

@@ -107,6 +107,12 @@ fn what_places_anew() {
             Some(Trigger::ClusterGone),
         ),
         (
+            "a cluster is to be left",
+            with(json!({ "gracefulEvictionTasks": [{ "fromCluster": "b" }] })),
+            Some(&divided),
+            Some(Trigger::ClusterGone),
+        ),
+        (
             "suspended",
             with(json!({ "replicas": 4, "suspension": { "scheduling": true } })),
             Some(&divided),

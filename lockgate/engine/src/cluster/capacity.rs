@@ -1,0 +1,271 @@
+//! What a member has and what its pods take, from its Nodes and Pods: `status.resourceSummary` of its Cluster.
+//!
+//! Pods are told one after the other and kept as a few numbers each, so that a member with many of them costs little. What
+//! pods that ended took is free. A node that is not ready, or takes no pods, has nothing to give. An amount that is none, or
+//! less than none, counts as none, and is told.
+
+use std::collections::{BTreeMap, HashMap};
+
+use machinery_value::quantity::{Format, Quantity};
+use serde_json::{Map, Value, json};
+
+use crate::render;
+
+/// The condition of a Cluster that is there while something about its capacity cannot be right.
+pub const CAPACITY_KNOWN: &str = "CapacityKnown";
+/// How many pods of one member are counted one by one; what is beyond counts as no pods.
+const MOST_PODS: usize = 200_000;
+/// How many complaints are told.
+const MOST_COMPLAINTS: usize = 3;
+
+/// Amounts by resource: thousandths of CPUs, whole units of everything else.
+type Amounts = BTreeMap<String, i64>;
+
+/// The Nodes and Pods of a member, as numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Capacity {
+    nodes: HashMap<String, Node>,
+    pods: HashMap<(String, String), Pod>,
+    allocated: Amounts,
+    allocating: Amounts,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    ready: bool,
+    /// Whether it takes no new pods.
+    closed: bool,
+    allocatable: Amounts,
+    /// What it says that cannot be.
+    complaint: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Pod {
+    /// Whether it has a node.
+    placed: bool,
+    takes: Amounts,
+}
+
+impl Capacity {
+    /// A Node is like this now, or gone.
+    pub fn node(&mut self, name: &str, node: Option<&Value>) {
+        match node {
+            Some(node) => drop(self.nodes.insert(name.to_owned(), read_node(name, node))),
+            None => drop(self.nodes.remove(name)),
+        }
+    }
+
+    /// A Pod is like this now, or gone.
+    pub fn pod(&mut self, namespace: &str, name: &str, pod: Option<&Value>) {
+        let key = (namespace.to_owned(), name.to_owned());
+        if let Some(old) = self.pods.remove(&key) {
+            let sums = if old.placed {
+                &mut self.allocated
+            } else {
+                &mut self.allocating
+            };
+            for (resource, amount) in &old.takes {
+                let sum = sums.entry(resource.clone()).or_default();
+                *sum = sum.saturating_sub(*amount);
+            }
+        }
+        let Some(new) = pod.and_then(read_pod) else { return };
+        if self.pods.len() >= MOST_PODS {
+            return;
+        }
+        let sums = if new.placed {
+            &mut self.allocated
+        } else {
+            &mut self.allocating
+        };
+        for (resource, amount) in &new.takes {
+            let sum = sums.entry(resource.clone()).or_default();
+            *sum = sum.saturating_add(*amount);
+        }
+        self.pods.insert(key, new);
+    }
+
+    /// `status.resourceSummary`.
+    pub fn summary(&self) -> Value {
+        let mut allocatable = Amounts::new();
+        for node in self.nodes.values().filter(|node| node.ready && !node.closed) {
+            for (resource, amount) in &node.allocatable {
+                let sum = allocatable.entry(resource.clone()).or_default();
+                *sum = sum.saturating_add(*amount);
+            }
+        }
+        let mut summary = Map::new();
+        for (part, amounts) in [
+            ("allocatable", &allocatable),
+            ("allocated", &self.allocated),
+            ("allocating", &self.allocating),
+        ] {
+            let list = written(amounts);
+            if part == "allocatable" || !list.is_empty() {
+                summary.insert(part.to_owned(), Value::Object(list));
+            }
+        }
+        Value::Object(summary)
+    }
+
+    /// `status.nodeSummary`.
+    pub fn node_summary(&self) -> Value {
+        let mut summary = Map::new();
+        let ready = self.nodes.values().filter(|node| node.ready).count();
+        for (key, count) in [("totalNum", self.nodes.len()), ("readyNum", ready)] {
+            if count > 0 {
+                summary.insert(key.to_owned(), json!(count));
+            }
+        }
+        Value::Object(summary)
+    }
+
+    /// What cannot be right, for people.
+    pub fn complaint(&self) -> Option<String> {
+        let mut all: Vec<&String> = self
+            .nodes
+            .values()
+            .filter_map(|node| node.complaint.as_ref())
+            .collect();
+        all.sort_unstable();
+        let more = all.len().saturating_sub(MOST_COMPLAINTS);
+        let mut told: Vec<String> = all.into_iter().take(MOST_COMPLAINTS).cloned().collect();
+        if more > 0 {
+            told.push(format!("and {more} more nodes"));
+        }
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+}
+
+fn read_node(name: &str, node: &Value) -> Node {
+    let is_ready = node["status"]["conditions"].as_array().is_some_and(|all| {
+        all.iter()
+            .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+    });
+    let mut read = Node {
+        ready: is_ready,
+        closed: node["spec"]["unschedulable"] == true,
+        ..Node::default()
+    };
+    for (resource, amount) in node["status"]["allocatable"].as_object().into_iter().flatten() {
+        match counted(resource, amount) {
+            Some(amount) if amount >= 0 => drop(read.allocatable.insert(resource.clone(), amount)),
+            _ => {
+                let why =
+                    format!("node {name} says that it has {resource} {amount}, which is taken for none");
+                read.complaint.get_or_insert(why);
+            }
+        }
+    }
+    read
+}
+
+/// What a pod takes; nothing once it has ended.
+fn read_pod(pod: &Value) -> Option<Pod> {
+    if matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed")) {
+        return None;
+    }
+    let mut takes = Amounts::new();
+    let request = render::pod_request(&pod["spec"]);
+    for (resource, amount) in request.iter().filter_map(Value::as_object).flatten() {
+        if let Some(amount) = counted(resource, amount) {
+            takes.insert(resource.clone(), amount.max(0));
+        }
+    }
+    takes.insert("pods".to_owned(), 1);
+    Some(Pod {
+        placed: pod["spec"]["nodeName"]
+            .as_str()
+            .is_some_and(|node| !node.is_empty()),
+        takes,
+    })
+}
+
+fn counted(resource: &str, amount: &Value) -> Option<i64> {
+    let quantity = match amount {
+        Value::String(text) => Quantity::parse(text).ok()?,
+        Value::Number(number) => Quantity::parse(&number.to_string()).ok()?,
+        _ => return None,
+    };
+    Some(if resource == "cpu" {
+        quantity.milli()
+    } else {
+        quantity.units()
+    })
+}
+
+fn written(amounts: &Amounts) -> Map<String, Value> {
+    let list = amounts.iter().filter(|(_, amount)| **amount > 0);
+    list.map(|(resource, amount)| {
+        let quantity = match resource.as_str() {
+            "cpu" => Quantity::from_milli(*amount, Format::DecimalSi),
+            "memory" | "ephemeral-storage" => Quantity::from_units(*amount, Format::BinarySi),
+            _ => Quantity::from_units(*amount, Format::DecimalSi),
+        };
+        (resource.clone(), Value::String(quantity.to_string()))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(ready: &str, allocatable: Value) -> Value {
+        json!({"spec": {}, "status": {"conditions": [{"type": "Ready", "status": ready}], "allocatable": allocatable}})
+    }
+
+    fn pod(node: &str, cpu: &str, phase: &str) -> Value {
+        let resources = json!({"requests": {"cpu": cpu, "memory": "1Gi"}});
+        json!({"spec": {"nodeName": node, "containers": [{"resources": resources}]}, "status": {"phase": phase}})
+    }
+
+    #[test]
+    fn sums_follow_nodes_and_pods() {
+        let mut capacity = Capacity::default();
+        assert_eq!(capacity.summary(), json!({"allocatable": {}}));
+        let has = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
+        capacity.node("n1", Some(&node("True", has.clone())));
+        capacity.node("n2", Some(&node("True", has.clone())));
+        capacity.node("lost", Some(&node("Unknown", has.clone())));
+        let mut closed = node("True", has);
+        closed["spec"]["unschedulable"] = json!(true);
+        capacity.node("closed", Some(&closed));
+        capacity.pod("a", "runs", Some(&pod("n1", "500m", "Running")));
+        capacity.pod("a", "waits", Some(&pod("", "1", "Pending")));
+        capacity.pod("a", "ended", Some(&pod("n1", "3", "Succeeded")));
+        let expected = json!({
+            "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "220"},
+            "allocated": {"cpu": "500m", "memory": "1Gi", "pods": "1"},
+            "allocating": {"cpu": "1", "memory": "1Gi", "pods": "1"},
+        });
+        assert_eq!(capacity.summary(), expected);
+        assert_eq!(capacity.node_summary(), json!({"totalNum": 4, "readyNum": 3}));
+        // It gets its node, and another goes; a node too.
+        capacity.pod("a", "waits", Some(&pod("n2", "1", "Running")));
+        capacity.pod("a", "runs", None);
+        capacity.node("n1", None);
+        let expected = json!({
+            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+            "allocated": {"cpu": "1", "memory": "1Gi", "pods": "1"},
+        });
+        assert_eq!(capacity.summary(), expected);
+        assert_eq!(capacity.complaint(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_none_and_told() {
+        let mut capacity = Capacity::default();
+        let bad = json!({"cpu": "-5", "memory": "much", "pods": "10"});
+        capacity.node("odd", Some(&node("True", bad)));
+        assert_eq!(capacity.summary(), json!({"allocatable": {"pods": "10"}}));
+        let complaint = capacity.complaint().unwrap();
+        assert_eq!(
+            complaint,
+            "node odd says that it has cpu \"-5\", which is taken for none"
+        );
+        capacity.node("odd", None);
+        assert_eq!(capacity.complaint(), None);
+    }
+}

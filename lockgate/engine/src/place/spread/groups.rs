@@ -1,0 +1,335 @@
+//! Which groups of clusters are chosen: regions, or zones, or providers.
+//!
+//! Sets of groups are tried in an order that does not depend on the order of clusters; one that suffices is not made larger.
+//! Of all that suffice the best is taken. The number of sets is bounded: where there are too many to try, the best groups
+//! are taken one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use lockgate_api::placement::SpreadConstraint;
+
+use super::super::filter::Fit;
+use super::Want;
+use crate::selector::affinity::Field;
+
+/// How many sets of groups are looked at.
+const MOST_SETS: usize = 2000;
+/// How many, where each takes a look at every cluster.
+const MOST_SETS_IN_DETAIL: usize = 200;
+/// What a replica counts against the score of a cluster.
+const REPLICA: i64 = 1000;
+/// The score of a cluster that has the template already.
+const PRESENT: i64 = 100;
+
+/// How many groups are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub(super) min: usize,
+    /// No maximum is the largest number.
+    pub(super) max: usize,
+}
+
+impl Limits {
+    /// One at least, for nothing is spread over nothing.
+    pub(super) const NONE: Self = Self {
+        min: 1,
+        max: usize::MAX,
+    };
+
+    /// What a constraint asks for. No maximum means no limit, and so does one that says nothing.
+    pub(super) fn of(constraint: &SpreadConstraint) -> Self {
+        let count = |groups: Option<i64>| usize::try_from(groups.unwrap_or(0)).unwrap_or(0);
+        Self {
+            min: count(constraint.min_groups).max(1),
+            max: match count(constraint.max_groups) {
+                0 => usize::MAX,
+                max => max,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.max {
+            usize::MAX => write!(f, "at least {}", self.min),
+            max => write!(f, "{} to {max}", self.min),
+        }
+    }
+}
+
+/// What is left after one field was looked at.
+pub(super) struct Narrowed<'a> {
+    /// The clusters of the chosen groups, the best first.
+    pub(super) kept: Vec<Fit<'a>>,
+    /// The others.
+    pub(super) left: Vec<Fit<'a>>,
+    /// The chosen groups.
+    pub(super) values: Vec<String>,
+}
+
+struct Group {
+    value: String,
+    clusters: usize,
+    present: usize,
+    score: i64,
+}
+
+/// Chooses groups by one field. `fits` are sorted, the best first; `earlier` says how many groups of each field were chosen
+/// already, which must all be kept, and `later` are the fields that are looked at after this one.
+pub(super) fn narrow<'a>(
+    fits: Vec<Fit<'a>>,
+    (field, limits): (Field, Limits),
+    by_cluster: Limits,
+    earlier: &[(Field, usize)],
+    later: &[(Field, Limits)],
+    want: Want,
+) -> Result<Narrowed<'a>, String> {
+    let groups = groups(&fits, field, limits, by_cluster, want);
+    let name = field.name();
+    if groups.len() < limits.min {
+        let mut values: Vec<&str> = groups.iter().map(|group| group.value.as_str()).collect();
+        values.sort_unstable();
+        return Err(format!(
+            "the number of feasible {name} is less than spreadConstraint.MinGroups: {} wanted, {} fit ({})",
+            limits.min,
+            groups.len(),
+            values.join(", ")
+        ));
+    }
+    let search = Search {
+        fits: &fits,
+        field,
+        groups: &groups,
+        limits,
+        by_cluster,
+        earlier,
+        later,
+    };
+    let found = search.all();
+    let Some(best) = search.best(&found, want.fresh) else {
+        return Err(format!(
+            "no {name}s with enough clusters: {name}: {limits}, cluster: {by_cluster}; relax one of the spread constraints"
+        ));
+    };
+    let values: Vec<String> = best.iter().map(|index| groups[*index].value.clone()).collect();
+    let (kept, left) = fits.into_iter().partition(|fit| {
+        field
+            .of(fit.cluster)
+            .iter()
+            .all(|v| values.iter().any(|x| x == v))
+    });
+    Ok(Narrowed { kept, left, values })
+}
+
+/// The groups, the smallest first.
+fn groups(fits: &[Fit<'_>], field: Field, limits: Limits, by_cluster: Limits, want: Want) -> Vec<Group> {
+    let mut members: BTreeMap<&str, Vec<&Fit<'_>>> = BTreeMap::new();
+    for fit in fits {
+        for value in field.of(fit.cluster) {
+            members.entry(value).or_default().push(fit);
+        }
+    }
+    let mut groups: Vec<Group> = members
+        .into_iter()
+        .map(|(value, members)| Group {
+            value: value.to_owned(),
+            clusters: members.len(),
+            present: members.iter().filter(|fit| fit.present).count(),
+            score: score(&members, limits, by_cluster, want),
+        })
+        .collect();
+    // By name already, which a stable sort keeps.
+    groups.sort_by_key(|group| (group.clusters, -group.score));
+    groups
+}
+
+/// What a group is worth: the replicas that it can take, and then how much of it has the template already.
+fn score(members: &[&Fit<'_>], limits: Limits, by_cluster: Limits, want: Want) -> i64 {
+    let mean = |fits: &[&Fit<'_>]| {
+        let present = fits.iter().filter(|fit| fit.present).count() as i64;
+        PRESENT * present / (fits.len() as i64).max(1)
+    };
+    if !want.dynamic {
+        // Every cluster gets all of it, whatever it has room for.
+        return REPLICA
+            .saturating_mul(members.len() as i64)
+            .saturating_add(mean(members));
+    }
+    let groups = (limits.min as i64).max(1);
+    let target = want.replicas.max(0).saturating_add(groups - 1) / groups;
+    let few = by_cluster.min.max(limits.min);
+    let (mut capacity, mut count) = (0_i64, 0);
+    for fit in members {
+        capacity = capacity.saturating_add(fit.capacity());
+        count += 1;
+        if count >= few && capacity >= target {
+            break;
+        }
+    }
+    if capacity >= target {
+        REPLICA
+            .saturating_mul(target)
+            .saturating_add(mean(&members[..count]))
+    } else {
+        REPLICA.saturating_mul(capacity).saturating_add(mean(members))
+    }
+}
+
+struct Search<'s, 'a> {
+    fits: &'s [Fit<'a>],
+    field: Field,
+    groups: &'s [Group],
+    limits: Limits,
+    by_cluster: Limits,
+    earlier: &'s [(Field, usize)],
+    later: &'s [(Field, Limits)],
+}
+
+impl Search<'_, '_> {
+    /// The sets of groups that suffice, in the order in which they were found.
+    fn all(&self) -> Vec<Vec<usize>> {
+        let budget = if self.is_plain() {
+            MOST_SETS
+        } else {
+            MOST_SETS_IN_DETAIL
+        };
+        let mut found = Vec::new();
+        let mut looked_at = 0;
+        let complete = self.descend(&mut Vec::new(), 0, &mut found, &mut looked_at, budget);
+        if !complete {
+            found.extend(self.greedy());
+        }
+        found
+    }
+
+    /// Whether counts say everything: a cluster is in one group, and no other field is looked at.
+    fn is_plain(&self) -> bool {
+        self.earlier.is_empty() && self.later.is_empty() && self.field != Field::Zone
+    }
+
+    fn descend(
+        &self,
+        set: &mut Vec<usize>,
+        from: usize,
+        found: &mut Vec<Vec<usize>>,
+        looked_at: &mut usize,
+        budget: usize,
+    ) -> bool {
+        *looked_at += 1;
+        if *looked_at > budget {
+            return false;
+        }
+        if set.len() >= self.limits.min && self.suffices(set) {
+            found.push(set.clone());
+            return true;
+        }
+        if set.len() >= self.limits.max {
+            return true;
+        }
+        for index in from..self.groups.len() {
+            set.push(index);
+            let complete = self.descend(set, index + 1, found, looked_at, budget);
+            set.pop();
+            if !complete {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The best groups, one after the other, until they suffice.
+    fn greedy(&self) -> Option<Vec<usize>> {
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        order.sort_by_key(|index| {
+            let group = &self.groups[*index];
+            (
+                std::cmp::Reverse(group.present),
+                -group.score,
+                std::cmp::Reverse(group.clusters),
+                &group.value,
+            )
+        });
+        let most = self.limits.max.min(order.len());
+        (self.limits.min..=most)
+            .map(|count| {
+                let mut set = order[..count].to_vec();
+                set.sort_unstable();
+                set
+            })
+            .find(|set| self.suffices(set))
+    }
+
+    /// Whether these groups have enough clusters, all groups that were chosen by other fields, and enough of those that are
+    /// looked at later.
+    fn suffices(&self, set: &[usize]) -> bool {
+        if self.is_plain() {
+            let clusters: usize = set.iter().map(|index| self.groups[*index].clusters).sum();
+            return clusters >= self.by_cluster.min;
+        }
+        let values: BTreeSet<&str> = set
+            .iter()
+            .map(|index| self.groups[*index].value.as_str())
+            .collect();
+        let kept: Vec<&Fit<'_>> = self
+            .fits
+            .iter()
+            .filter(|fit| {
+                self.field
+                    .of(fit.cluster)
+                    .iter()
+                    .all(|value| values.contains(value))
+            })
+            .collect();
+        let distinct = |field: Field| {
+            let all = kept.iter().flat_map(|fit| field.of(fit.cluster));
+            all.collect::<BTreeSet<&str>>().len()
+        };
+        kept.len() >= self.by_cluster.min
+            && distinct(self.field) == values.len()
+            && self
+                .earlier
+                .iter()
+                .all(|(field, chosen)| distinct(*field) == *chosen)
+            && self
+                .later
+                .iter()
+                .all(|(field, limits)| distinct(*field) >= limits.min)
+    }
+
+    /// The best of the sets: what moves least, then the highest score, then the most clusters, then the first. If some of
+    /// its best groups suffice alone, those.
+    fn best<'f>(&self, found: &'f [Vec<usize>], fresh: bool) -> Option<&'f Vec<usize>> {
+        let sum = |set: &[usize], of: &dyn Fn(&Group) -> i64| {
+            set.iter()
+                .map(|index| of(&self.groups[*index]))
+                .fold(0, i64::saturating_add)
+        };
+        let worth = |set: &[usize]| {
+            let present = if fresh {
+                0
+            } else {
+                sum(set, &|group| group.present as i64)
+            };
+            let score = sum(set, &|group| group.score);
+            (present, score, sum(set, &|group| group.clusters as i64))
+        };
+        let mut best: Option<&Vec<usize>> = None;
+        for set in found {
+            if best.is_none_or(|best| worth(set) > worth(best)) {
+                best = Some(set);
+            }
+        }
+        let winner = best?;
+        let mut by_score = winner.clone();
+        by_score.sort_by_key(|index| (-self.groups[*index].score, &self.groups[*index].value));
+        let prefix = (1..by_score.len()).find_map(|count| {
+            let mut prefix = by_score[..count].to_vec();
+            prefix.sort_unstable();
+            let keeps = fresh || worth(&prefix).0 == worth(winner).0;
+            found.iter().find(|set| keeps && **set == prefix)
+        });
+        Some(prefix.unwrap_or(winner))
+    }
+}

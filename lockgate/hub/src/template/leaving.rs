@@ -1,0 +1,260 @@
+//! Failover in a template's pass: which clusters the binding leaves, and what becomes of those that it left.
+//!
+//! A cluster is left only in the write that says where the workload goes instead. Not more than [`AT_ONCE`] workloads leave
+//! in a second, so that a cluster that many must leave does not make all members start everything at the same time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use lockgate_api::binding::{EvictionTask, TargetCluster};
+use lockgate_api::{Binding, Work, keys, names};
+use lockgate_engine::failover::{self, FailoverInput, Leave};
+use lockgate_engine::gate::{self, Release};
+use lockgate_engine::observe::{Health, MemberReport};
+use lockgate_engine::place::{LastPlaced, Placed, Verdict as Outcome, explain};
+
+use super::writes::delete_work;
+use super::{PassError, Verdict, Walk};
+use crate::cache::Key;
+use crate::clock::later;
+use crate::events::EventTarget;
+use crate::head::{Head, head};
+
+/// How many workloads leave a cluster in one second.
+const AT_ONCE: usize = 10;
+
+/// How many workloads left a cluster in this second.
+#[derive(Debug, Default)]
+pub(crate) struct Departures {
+    second: i64,
+    count: usize,
+}
+
+impl Departures {
+    /// Whether one more may leave.
+    fn admit(&mut self, now: Timestamp) -> bool {
+        if self.second != now.as_second() {
+            *self = Self {
+                second: now.as_second(),
+                count: 0,
+            };
+        }
+        self.count += 1;
+        self.count <= AT_ONCE
+    }
+}
+
+impl Walk<'_> {
+    /// Ends the tasks that are over, and leaves the clusters that must be left. The decision, if one was made on the way.
+    pub(super) fn fail_over(&self, binding: &mut Binding, verdict: &mut Verdict) -> Option<Placed> {
+        let acts = self.state.gates.failover;
+        if !acts && binding.spec.graceful_eviction_tasks.is_empty() {
+            return None;
+        }
+        let now = self.state.clock.now();
+        let holders = self.holders(binding);
+        let before = binding.clone();
+        let holds = holders.of(&before);
+        let held = |cluster: &str| gate::release(&holds, cluster) != Release::Send;
+        let works = self.own_works();
+        let report = |cluster: &str| {
+            let (name, head) = works.get_key_value(cluster)?;
+            Some(MemberReport::of(name, &head.work, true))
+        };
+        let healthy = |cluster: &str| works.get(cluster).is_some_and(|head| is_well(&head.work));
+        let is_left = |cluster: &str| !works.contains_key(cluster);
+        let finished = failover::finish(&binding.spec, &healthy, &held, &is_left, now);
+        verdict.waits_for_health = finished.waits_for_health;
+        binding.spec.graceful_eviction_tasks = finished.going_on;
+        let mut next = finished.next;
+        let mut decided = None;
+        if acts {
+            let health: BTreeMap<String, String> = binding
+                .spec
+                .clusters
+                .iter()
+                .filter_map(|target| {
+                    let report = report(&target.name).filter(|report| report.applied && report.current)?;
+                    Some((target.name.clone(), report.health.as_str().to_owned()))
+                })
+                .collect();
+            let last = LastPlaced::of(binding);
+            let tolerations = last.placement.as_ref().or(binding.spec.placement.as_ref());
+            let leave = failover::leaving(&FailoverInput {
+                spec: &binding.spec,
+                tolerations: tolerations.map_or(&[], |placement| &placement.cluster_tolerations),
+                clusters: &self.state.clusters(),
+                health: &health,
+                unhealthy_since: &since(binding),
+                held: &held,
+                now,
+            });
+            put_since(binding, &leave);
+            next = earlier(next, leave.next);
+            if !leave.paused.is_empty() {
+                let paused = leave.paused.join(", ");
+                let why = format!("{paused} would be left, and is not while the workload is suspended");
+                verdict.staying = Some(("Suspended", why));
+            }
+            if !leave.tasks.is_empty() {
+                if self.state.departures.lock().admit(now) {
+                    decided = self.leave(binding, leave.tasks, &held, verdict);
+                } else {
+                    next = earlier(next, Some(later(now, Duration::from_secs(1))));
+                }
+            }
+        }
+        if let Some(next) = next {
+            self.state.wake_at(self.id, next);
+        }
+        decided
+    }
+
+    /// Leaves clusters, if the workload has somewhere to go.
+    fn leave(
+        &self,
+        binding: &mut Binding,
+        tasks: Vec<EvictionTask>,
+        held: &dyn Fn(&str) -> bool,
+        verdict: &mut Verdict,
+    ) -> Option<Placed> {
+        let from: BTreeSet<String> = tasks.iter().map(|task| task.from_cluster.clone()).collect();
+        let failing = tasks.iter().any(|task| {
+            task.rest
+                .get("reason")
+                .is_some_and(|why| why == "ApplicationFailure")
+        });
+        let names = from.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let mut elsewhere = binding.clone();
+        elsewhere
+            .spec
+            .clusters
+            .retain(|target| !from.contains(&target.name));
+        let stays = elsewhere.spec.clusters.clone();
+        elsewhere.spec.graceful_eviction_tasks.extend(tasks);
+        let placed = self.decide(&elsewhere);
+        let Outcome::Clusters(targets) = &placed.verdict else {
+            let why = explain(&placed).unwrap_or_default();
+            let why = format!("{names} must be left, and no other cluster can take the workload: {why}");
+            verdict.staying = Some(("NoClusterFit", why));
+            return None;
+        };
+        let grown = |target: &&TargetCluster| {
+            let same = stays.iter().find(|stays| stays.name == target.name);
+            same.is_none_or(|same| same.replicas < target.replicas)
+        };
+        let takers: Vec<&TargetCluster> = targets.iter().filter(grown).collect();
+        if takers.iter().any(|target| held(&target.name)) {
+            let why = format!("{names} must be left, and the workload is suspended where it would go");
+            verdict.staying = Some(("Suspended", why));
+            return None;
+        }
+        if failing && takers.is_empty() {
+            // To leave would help nobody: it runs wherever it can already, and would come back here next.
+            let why = format!("the application fails on {names}, and every other cluster has it already");
+            verdict.staying = Some(("NoClusterFit", why));
+            return None;
+        }
+        *binding = elsewhere;
+        // Where every copy is well already, nothing else would say that it is over.
+        verdict.waits_for_health = true;
+        for cluster in &from {
+            let message = format!("Evict from cluster {cluster} succeed.");
+            let reason = "EvictWorkloadFromClusterSucceed";
+            let events = &self.state.events;
+            events.notice(&EventTarget::of_value(&self.template), reason, &message);
+            events.notice(&self.binding_target(binding), reason, &message);
+        }
+        Some(placed)
+    }
+
+    /// The Works of this template, by cluster.
+    fn own_works(&self) -> BTreeMap<String, Head> {
+        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
+        let works = self.state.works_named(&name).into_iter();
+        works
+            .filter_map(|cached| {
+                let cluster = names::cluster_of(&cached.key.namespace)?.to_owned();
+                let head = head(&cached).filter(|head| super::is_bound_copy(head, self.id))?;
+                Some((cluster, head))
+            })
+            .collect()
+    }
+
+    /// Removes what must be gone before anything comes elsewhere; whether something is left of it.
+    pub(super) async fn purge(&self, binding: &Binding) -> Result<bool, PassError> {
+        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
+        let mut left = false;
+        for task in &binding.spec.graceful_eviction_tasks {
+            if !failover::is_direct(task) {
+                continue;
+            }
+            let key = Key::new(&names::execution_namespace(&task.from_cluster), &name);
+            let work = self.state.caches.works.get(&key).and_then(|cached| head(&cached));
+            let Some(work) = work.filter(|head| super::is_bound_copy(head, self.id)) else {
+                continue;
+            };
+            left = true;
+            self.state.purging.lock().insert(self.id.clone());
+            if !work.work.metadata.deleting() {
+                delete_work(self.state, &key).await?;
+            }
+        }
+        if !left {
+            self.state.purging.lock().remove(self.id);
+        }
+        Ok(left)
+    }
+}
+
+/// Whether a copy is there as it should be, and well.
+pub(super) fn is_well(work: &Work) -> bool {
+    let report = MemberReport::of("", work, true);
+    report.applied && report.current && report.health == Health::Healthy
+}
+
+/// Since when the application is unhealthy, by cluster.
+fn since(binding: &Binding) -> BTreeMap<String, Timestamp> {
+    let text = binding.metadata.annotation(keys::UNHEALTHY_SINCE);
+    let all: BTreeMap<String, String> = text
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    all.into_iter()
+        .filter_map(|(cluster, time)| Some((cluster, time.parse().ok()?)))
+        .collect()
+}
+
+fn put_since(binding: &mut Binding, leave: &Leave) {
+    let annotations = &mut binding.metadata.annotations;
+    if leave.unhealthy_since.is_empty() {
+        annotations.remove(keys::UNHEALTHY_SINCE);
+        return;
+    }
+    let all: BTreeMap<&String, String> = leave
+        .unhealthy_since
+        .iter()
+        .map(|(cluster, time)| (cluster, crate::clock::seconds(*time)))
+        .collect();
+    // Names and times always encode.
+    let text = serde_json::to_string(&all).unwrap_or_default();
+    annotations.insert(keys::UNHEALTHY_SINCE.to_owned(), text);
+}
+
+fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn departures_are_bounded() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let mut departures = Departures::default();
+        let admitted = (0..50).filter(|_| departures.admit(at(1))).count();
+        assert_eq!(admitted, AT_ONCE);
+        assert!(departures.admit(at(2)), "another second, another {AT_ONCE}");
+    }
+}
