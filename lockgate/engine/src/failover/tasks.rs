@@ -26,6 +26,24 @@ pub fn is_direct(task: &EvictionTask) -> bool {
     matches!(task.purge_mode.as_str(), "Directly" | "Immediately")
 }
 
+/// When the grace of a task is over; `None` if time does not end it. A task that does not say when it was made was made now.
+pub fn grace_ends(task: &EvictionTask, now: Timestamp) -> Option<Timestamp> {
+    let suppressed = task
+        .rest
+        .get("suppressDeletion")
+        .and_then(|value| value.as_bool());
+    if is_direct(task) || suppressed.is_some() {
+        return None;
+    }
+    let created = task.rest.get("creationTimestamp").and_then(|time| time.as_str());
+    let created: Timestamp = created.and_then(|time| time.parse().ok()).unwrap_or(now);
+    let grace = task
+        .rest
+        .get("gracePeriodSeconds")
+        .and_then(|grace| grace.as_i64());
+    Some(later(created, grace.unwrap_or(GRACE)))
+}
+
 /// Which tasks go on.
 ///
 /// A task is over when every cluster that the binding goes to is well, or its grace is over; a direct one when nothing is
@@ -46,15 +64,12 @@ pub fn finish(
     let mut finished = Finished::default();
     for task in &spec.graceful_eviction_tasks {
         let mut task = task.clone();
+        let due = grace_ends(&task, now);
         let created = task.rest.get("creationTimestamp").and_then(|time| time.as_str());
-        let created: Timestamp = match created.and_then(|time| time.parse().ok()) {
-            Some(created) => created,
-            None => {
-                task.rest
-                    .insert("creationTimestamp".to_owned(), json!(second(now)));
-                now
-            }
-        };
+        if created.is_none_or(|time| time.parse::<Timestamp>().is_err()) {
+            task.rest
+                .insert("creationTimestamp".to_owned(), json!(second(now)));
+        }
         let suppressed = task
             .rest
             .get("suppressDeletion")
@@ -72,23 +87,19 @@ pub fn finish(
         } else if suppressed == Some(false) {
             true
         } else {
-            let grace = task
-                .rest
-                .get("gracePeriodSeconds")
-                .and_then(|grace| grace.as_i64());
-            let due = later(created, grace.unwrap_or(GRACE));
-            if due > now {
+            let ended = due.is_some_and(|due| due <= now);
+            finished.waits_for_health |= !all_well && !ended;
+            if !all_well
+                && !ended
+                && let Some(due) = due
+            {
                 finished.next = Some(finished.next.map_or(due, |next| next.min(due)));
             }
-            finished.waits_for_health |= !all_well && due > now;
-            all_well || due <= now
+            all_well || ended
         };
         if !over {
             finished.going_on.push(task);
         }
-    }
-    if finished.going_on.is_empty() {
-        finished.next = None;
     }
     finished
 }

@@ -174,9 +174,14 @@ impl Task {
         }
         self.write_capacity(&capacity, complete, trouble, now).await?;
         capacity.lock().told = true;
-        let first = self
-            .shared
-            .update(&self.name, |state| !std::mem::replace(&mut state.measured, true));
+        // Whoever is told that it is known must find it: the supervisor may not have come to it yet.
+        let newest = self.current()?.map(Arc::new);
+        let first = self.shared.update(&self.name, |state| {
+            if let Some(newest) = newest {
+                state.cluster = newest;
+            }
+            !std::mem::replace(&mut state.measured, true)
+        });
         if first == Some(true) {
             // Whoever waits for it may find it unchanged.
             self.shared.tell(&ClusterChange::Capacity(self.name.clone()));

@@ -176,7 +176,7 @@ impl Task {
     }
 
     /// The newest form of the Cluster; `None` if it is gone.
-    fn current(&self) -> Result<Option<Cluster>, LinkError> {
+    pub(super) fn current(&self) -> Result<Option<Cluster>, LinkError> {
         match self.caches.clusters.cache.find("", &self.name) {
             Some(cached) if cached.uid == self.uid => cached.parse().map(Some),
             _ => Ok(None),

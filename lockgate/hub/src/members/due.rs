@@ -11,6 +11,7 @@ use lockgate_engine::failover;
 use lockgate_engine::gate::Removal;
 
 use super::dispatching::SendError;
+use crate::head::head;
 use crate::state::{self, State};
 use crate::template::{self, Presence};
 
@@ -36,6 +37,24 @@ pub(crate) fn may_leave(state: &State, cluster: &Cluster, work: &Work) -> Result
         return Ok(());
     };
     let id = TemplateId::of(manifest);
+    if id.kind == "Namespace" && id.api_version == "v1" {
+        // It would take everything in it along.
+        let inside = state
+            .caches
+            .works
+            .list_in(&work.metadata.namespace)
+            .iter()
+            .filter_map(|cached| head(cached)?.id)
+            .any(|other| other.namespace == id.name);
+        return if inside {
+            Err(SendError::NotYet(format!(
+                "the namespace {} is not empty yet",
+                id.name
+            )))
+        } else {
+            Ok(())
+        };
+    }
     let (cache, _) = state.bindings(&id.namespace);
     let binding = state::binding(cache, &template::binding_key(&id)).filter(|binding| {
         template::is_for(binding, &id)

@@ -105,7 +105,12 @@ impl Walk<'_> {
                 }
             }
         }
-        if let Some(next) = next {
+        // Tasks that were written just now end by themselves, too.
+        let ends = binding.spec.graceful_eviction_tasks.iter();
+        let ends = ends
+            .filter_map(|task| failover::grace_ends(task, now))
+            .filter(|end| *end > now);
+        if let Some(next) = earlier(next, ends.min()) {
             self.state.wake_at(self.id, next);
         }
         decided
