@@ -42,10 +42,14 @@ fn everything(_: usize) -> Value {
     json!({ "namespace": "team-1", "selector": {} })
 }
 
-/// Nothing that an index can hold on to, and only the last matches.
+/// No label that must be there, each excludes something else, and only the last matches.
 fn exclusions(number: usize) -> Value {
-    let value = if number == 0 { "none" } else { "web" };
-    let expression = json!({ "key": "tier", "operator": "NotIn", "values": [value] });
+    let values = if number == 0 {
+        vec!["none".to_owned()]
+    } else {
+        vec!["web".to_owned(), format!("web-{number}")]
+    };
+    let expression = json!({ "key": "tier", "operator": "NotIn", "values": values });
     json!({ "namespace": "team-1", "selector": { "labelSelector": { "matchExpressions": [expression] } } })
 }
 
@@ -79,16 +83,18 @@ fn templates(policies: usize) -> Vec<Value> {
     spread.clone().chain(spread.map(in_one)).collect()
 }
 
-/// The time that one call took, on average and at worst.
+/// The time that one call took: nine in ten took no longer, and the worst.
 fn measure<'a, T>(templates: &'a [Value], mut call: impl FnMut(&'a Value) -> T) -> (Duration, Duration) {
-    let mut worst = Duration::ZERO;
-    let start = Instant::now();
-    for template in templates {
-        let one = Instant::now();
-        std::hint::black_box(call(template));
-        worst = worst.max(one.elapsed());
-    }
-    (start.elapsed() / u32::try_from(templates.len()).unwrap(), worst)
+    let mut times: Vec<Duration> = templates
+        .iter()
+        .map(|template| {
+            let one = Instant::now();
+            std::hint::black_box(call(template));
+            one.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    (times[times.len() * 9 / 10], times[times.len() - 1])
 }
 
 fn main() {
@@ -97,7 +103,7 @@ fn main() {
         .map_or(5000, |count| count.parse().unwrap());
     let templates = templates(count);
     println!(
-        "{count} policies, {} templates; average and worst of one call",
+        "{count} policies, {} templates; what nine in ten calls need, and the worst",
         templates.len()
     );
     let shapes: [(&str, Shape); 4] = [
@@ -131,13 +137,13 @@ fn main() {
                 .max()
         });
         println!("{name}: built in {built:.1?}, {matched} templates matched");
-        for (call, (average, worst)) in [
+        for (call, (most, worst)) in [
             ("best", best),
             ("preemptors", preemptors),
             ("candidates", candidates),
             ("a scan instead", scan),
         ] {
-            println!("  {call:<16}{average:>10.2?}{worst:>12.2?}");
+            println!("  {call:<16}{most:>10.2?}{worst:>12.2?}");
         }
     }
 }

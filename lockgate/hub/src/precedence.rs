@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// A burst is over when nothing was written for so long: about twice what one object needs from one write to its next.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Nothing waits longer for a burst to end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who writes first, and who waits. Clones share it.
 #[derive(Clone, Default)]

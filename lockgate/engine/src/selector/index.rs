@@ -163,12 +163,12 @@ impl PolicyIndex {
             let mut best: Option<(Rank<'_>, &Arc<PropagationPolicy>)> = None;
             for (by, postings) in tier.iter().flat_map(|slots| slots.lists(name, labels)) {
                 for posting in postings {
-                    let rank = posting.rank(by);
-                    if best.as_ref().is_some_and(|(best, _)| *best <= rank) {
+                    // The rank is in the policy, far away in memory: it is looked at only where it decides.
+                    if best.as_ref().is_some_and(|(best, _)| *best <= posting.rank(by)) {
                         break;
                     }
                     if posting.matches(labels) {
-                        best = Some((rank, &posting.policy));
+                        best = Some((posting.rank(by), &posting.policy));
                         break;
                     }
                 }

@@ -1,8 +1,10 @@
 //! The postings of one kind and namespace, by what selectors ask for beyond that.
 //!
 //! A posting by labels is kept under one of its requirements, the one that is rarest when it is put in: templates that
-//! do not have that label never look at it. Every list is in match order.
+//! do not have that label never look at it. One that only excludes is kept under what it excludes: templates that have
+//! that label never look at it. Every list is in match order.
 
+use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +51,9 @@ pub(super) enum Anchor {
     Values(String, Vec<String>),
     /// A label.
     Key(String),
-    /// No label that must be there.
+    /// A label that may not have any of these values; without values, that may not be there.
+    Without(String, Vec<String>),
+    /// No label at all.
     Unanchored,
     /// Everything.
     All,
@@ -61,6 +65,7 @@ pub(super) struct Slots {
     names: BTreeMap<String, Vec<Posting>>,
     values: BTreeMap<String, BTreeMap<String, Vec<Posting>>>,
     keys: BTreeMap<String, Vec<Posting>>,
+    without: BTreeMap<String, BTreeMap<Vec<String>, Vec<Posting>>>,
     unanchored: Vec<Posting>,
     all: Vec<Posting>,
 }
@@ -71,6 +76,7 @@ impl Slots {
         self.names.is_empty()
             && self.values.is_empty()
             && self.keys.is_empty()
+            && self.without.is_empty()
             && self.unanchored.is_empty()
             && self.all.is_empty()
     }
@@ -91,6 +97,10 @@ impl Slots {
                 }
             }
             Anchor::Key(key) => put(self.keys.entry(key.clone()).or_default(), posting),
+            Anchor::Without(key, values) => {
+                let by_values = self.without.entry(key.clone()).or_default();
+                put(by_values.entry(values.clone()).or_default(), posting);
+            }
             Anchor::Unanchored => put(&mut self.unanchored, posting),
             Anchor::All => put(&mut self.all, posting),
         }
@@ -112,6 +122,14 @@ impl Slots {
                 }
             }
             Anchor::Key(key) => take_under(&mut self.keys, key, policy),
+            Anchor::Without(key, values) => {
+                if let Some(by_values) = self.without.get_mut(key) {
+                    take_under(by_values, values, policy);
+                    if by_values.is_empty() {
+                        self.without.remove(key);
+                    }
+                }
+            }
             Anchor::Unanchored => take(&mut self.unanchored, policy),
             Anchor::All => take(&mut self.all, policy),
         }
@@ -133,6 +151,14 @@ impl Slots {
             (BY_LABELS, self.unanchored.as_slice()),
             (BY_KIND, self.all.as_slice()),
         ];
+        for (key, by_values) in &self.without {
+            let value = labels.and_then(|labels| labels.get(key)?.as_str());
+            let excludes = |values: &[String]| {
+                value.is_some_and(|value| values.is_empty() || values.iter().any(|other| other == value))
+            };
+            let open = by_values.iter().filter(|(values, _)| !excludes(values));
+            lists.extend(open.map(|(_, postings)| (BY_LABELS, postings.as_slice())));
+        }
         if self.values.is_empty() && self.keys.is_empty() {
             return lists;
         }
@@ -156,9 +182,7 @@ impl Slots {
             let key = requirement.key();
             match requirement.operator() {
                 Operator::Equals | Operator::DoubleEquals | Operator::In => {
-                    let mut values = requirement.values().to_vec();
-                    values.sort_unstable();
-                    values.dedup();
+                    let values = distinct(requirement.values());
                     let weight = values.iter().map(|value| length(key, value) + 1).sum::<usize>();
                     Some((weight, Anchor::Values(key.to_owned(), values)))
                 }
@@ -172,8 +196,23 @@ impl Slots {
         });
         anchors
             .min_by_key(|(weight, _)| *weight)
-            .map_or(Anchor::Unanchored, |(_, anchor)| anchor)
+            .map_or_else(|| excluded(labels), |(_, anchor)| anchor)
     }
+}
+
+/// What a selector that asks for no label excludes first.
+fn excluded(labels: &LabelSelector) -> Anchor {
+    let requirement = labels.requirements().and_then(<[_]>::first);
+    requirement.map_or(Anchor::Unanchored, |requirement| {
+        Anchor::Without(requirement.key().to_owned(), distinct(requirement.values()))
+    })
+}
+
+fn distinct(values: &[String]) -> Vec<String> {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 /// Puts a posting where it belongs in match order.
@@ -187,7 +226,11 @@ fn take(list: &mut Vec<Posting>, policy: &Arc<PropagationPolicy>) {
     list.retain(|posting| !Arc::ptr_eq(&posting.policy, policy));
 }
 
-fn take_under(lists: &mut BTreeMap<String, Vec<Posting>>, key: &str, policy: &Arc<PropagationPolicy>) {
+fn take_under<K, Q>(lists: &mut BTreeMap<K, Vec<Posting>>, key: &Q, policy: &Arc<PropagationPolicy>)
+where
+    K: Ord + Borrow<Q>,
+    Q: Ord + ?Sized,
+{
     if let Some(list) = lists.get_mut(key) {
         take(list, policy);
         if list.is_empty() {
