@@ -14,6 +14,7 @@ mod bindings;
 mod clusters;
 mod crd;
 mod failover;
+mod ocm;
 mod overrides;
 mod placement;
 mod policies;
@@ -35,6 +36,7 @@ pub fn crds() -> Vec<Value> {
     all.extend(bindings::crds());
     all.push(works::crd());
     all.push(clusters::crd());
+    all.extend(ocm::crds());
     all
 }
 
