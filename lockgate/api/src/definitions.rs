@@ -14,6 +14,7 @@ mod bindings;
 mod clusters;
 mod crd;
 mod failover;
+mod ocm;
 mod overrides;
 mod placement;
 mod placing;
@@ -37,6 +38,7 @@ pub fn crds() -> Vec<Value> {
     all.push(works::crd());
     all.push(clusters::crd());
     all.extend(placing::crds());
+    all.extend(ocm::crds());
     all
 }
 

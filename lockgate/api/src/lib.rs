@@ -9,6 +9,7 @@ pub mod definitions;
 pub mod keys;
 pub mod meta;
 pub mod names;
+pub mod ocm;
 pub mod overrides;
 pub mod placement;
 pub mod policy;

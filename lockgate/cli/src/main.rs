@@ -16,6 +16,7 @@ mod suspend;
 mod unjoin;
 mod up;
 mod waiting;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -49,6 +50,8 @@ enum Command {
     Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
+    /// Say for every cluster why a placement selects it, or not
+    Why(why::WhyArguments),
     /// Look at rollout strategies
     #[command(subcommand)]
     Rollout(rollout::RolloutCommand),
@@ -101,6 +104,7 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
         Command::Rollout(command) => rollout::run(&command),
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),

@@ -9,6 +9,7 @@
 //!
 //! One module for each station, and what they share: [`object`] reads untyped objects, [`selector`] matches selectors.
 //! [`failover`] says which clusters a workload must leave. [`pending`] tells those who look what waits, and what it would do.
+//! [`placement`] decides which clusters the placements of Open Cluster Management select.
 
 pub mod claim;
 pub mod cluster;
@@ -20,6 +21,7 @@ pub mod object;
 pub mod observe;
 pub mod pending;
 pub mod place;
+pub mod placement;
 pub mod render;
 pub mod selector;
 

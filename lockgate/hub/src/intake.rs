@@ -54,6 +54,9 @@ pub(crate) fn template(state: &State, change: &Change) {
     };
     if id.kind == "Namespace" && id.api_version == "v1" {
         state.namespaces.add(id.name.clone(), 1);
+        if state.cluster(&id.name).is_some() {
+            state.ocm.clusters.add(id.name.clone(), 1);
+        }
     }
     state.templates.add(id, WALK);
 }
@@ -534,6 +537,21 @@ pub(crate) fn definition(state: &State, change: &Change) {
         wake_namespaces(state);
         for (kind, _) in state.kinds.all() {
             wake_kind(state, &kind);
+        }
+    }
+}
+
+/// Wakes every template in a namespace.
+pub(crate) fn wake_inside(state: &State, namespace: &str) {
+    for ((api_version, kind), served) in state.kinds.all() {
+        for cached in served.cache.list_in(namespace) {
+            let id = TemplateId {
+                api_version: api_version.clone(),
+                kind: kind.clone(),
+                namespace: namespace.to_owned(),
+                name: cached.key.name.to_string(),
+            };
+            state.templates.add_bulk(id, WALK);
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod link;
 mod members;
 pub mod metrics;
 mod namespaces;
+mod ocm;
 mod policies;
 mod precedence;
 mod queue;

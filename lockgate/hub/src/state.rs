@@ -25,6 +25,7 @@ use crate::link::Link;
 use crate::members::Members;
 use crate::members::telling::Told;
 use crate::metrics::Metrics;
+use crate::ocm::Ocm;
 use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
 use crate::rebalance::Rebalances;
@@ -86,6 +87,7 @@ pub(crate) struct State {
     pub(crate) chores: Queue<Chore>,
     pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,
     pub(crate) kinds: Kinds,
+    pub(crate) ocm: Ocm,
     pub(crate) members: Members,
 }
 

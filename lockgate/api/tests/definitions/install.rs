@@ -64,6 +64,10 @@ async fn in_force(server: &Server) {
         "Cluster",
         "WorkloadRebalancer",
         "ClusterTaintPolicy",
+        "ManagedCluster",
+        "ManagedClusterSet",
+        "ManagedClusterSetBinding",
+        "Placement",
     ] {
         server
             .until(kind, async || {

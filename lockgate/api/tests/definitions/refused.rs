@@ -1,6 +1,7 @@
 //! What is refused, with a message that names the field.
 
 mod clusters;
+mod ocm;
 mod overrides;
 mod placements;
 mod policies;
@@ -22,6 +23,8 @@ pub(crate) async fn check(server: &Server) {
         overrides::overrides(),
         clusters::clusters(),
         clusters::others(),
+        ocm::placements(),
+        ocm::clusters(),
     ];
     for (kind, spec, field) in cases.concat() {
         // Both kinds of a policy share their rules.

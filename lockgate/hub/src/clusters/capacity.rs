@@ -176,16 +176,13 @@ impl Task {
         capacity.lock().told = true;
         // Whoever is told that it is known must find it: the supervisor may not have come to it yet.
         let newest = self.current()?.map(Arc::new);
-        let first = self.shared.update(&self.name, |state| {
+        self.shared.update(&self.name, |state| {
             if let Some(newest) = newest {
                 state.cluster = newest;
             }
-            !std::mem::replace(&mut state.measured, true)
+            state.measured = true;
         });
-        if first == Some(true) {
-            // Whoever waits for it may find it unchanged.
-            self.shared.tell(&ClusterChange::Capacity(self.name.clone()));
-        }
+        self.shared.tell(&ClusterChange::Capacity(self.name.clone()));
         Ok(Some(WRITE_EVERY))
     }
 
