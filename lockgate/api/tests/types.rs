@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end where it likes")]
 
-use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, RolloutPolicy, Work, definitions};
+use lockgate_api::{
+    Binding, Cluster, InterpreterCustomization, OverridePolicy, PropagationPolicy, RolloutPolicy, Work,
+    definitions,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -92,6 +95,7 @@ fn every_property_survives() {
     check::<Binding>("ClusterResourceBinding");
     check::<Work>("Work");
     check::<Cluster>("Cluster");
+    check::<InterpreterCustomization>("ResourceInterpreterCustomization");
 }
 
 /// Everybody reads the descriptions in `kubectl explain`.

@@ -262,6 +262,10 @@ pub(crate) fn sample(kind: &str, spec: &Value) -> Value {
         ),
         "Work" => ("work.karmada.io/v1alpha1", json!({})),
         "Cluster" => ("cluster.karmada.io/v1alpha1", json!({"syncMode": "Push"})),
+        "ResourceInterpreterCustomization" => (
+            "config.karmada.io/v1alpha1",
+            json!({"target": {"apiVersion": "v1", "kind": "X"}, "customizations": {}}),
+        ),
         _ => panic!("no such kind: {kind}"),
     };
     let mut whole: Map<String, Value> = least.as_object().unwrap().clone();

@@ -1,6 +1,7 @@
 //! What is refused, with a message that names the field.
 
 mod clusters;
+mod interpreters;
 mod overrides;
 mod placements;
 mod policies;
@@ -22,6 +23,7 @@ pub(crate) async fn check(server: &Server) {
         overrides::overrides(),
         clusters::clusters(),
         clusters::others(),
+        interpreters::interpreters(),
     ];
     for (kind, spec, field) in cases.concat() {
         // Both kinds of a policy share their rules.
