@@ -15,6 +15,7 @@ mod clusters;
 mod crd;
 mod failover;
 mod interpreters;
+mod ocm;
 mod overrides;
 mod placement;
 mod policies;
@@ -37,6 +38,7 @@ pub fn crds() -> Vec<Value> {
     all.extend(bindings::crds());
     all.push(works::crd());
     all.push(clusters::crd());
+    all.extend(ocm::crds());
     all
 }
 

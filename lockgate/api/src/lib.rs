@@ -10,6 +10,7 @@ pub mod interpreter;
 pub mod keys;
 pub mod meta;
 pub mod names;
+pub mod ocm;
 pub mod overrides;
 pub mod placement;
 pub mod policy;

@@ -4,7 +4,7 @@
 
 use lockgate_api::{
     Binding, Cluster, InterpreterCustomization, OverridePolicy, PropagationPolicy, RolloutPolicy, Work,
-    definitions,
+    definitions, ocm,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -88,6 +88,12 @@ fn every_property_survives() {
     check::<PropagationPolicy>("PropagationPolicy");
     check::<PropagationPolicy>("ClusterPropagationPolicy");
     check::<OverridePolicy>("OverridePolicy");
+    check::<ocm::ManagedCluster>("ManagedCluster");
+    check::<ocm::ManagedClusterSet>("ManagedClusterSet");
+    check::<ocm::ManagedClusterSetBinding>("ManagedClusterSetBinding");
+    check::<ocm::Placement>("Placement");
+    check::<ocm::PlacementDecision>("PlacementDecision");
+    check::<ocm::AddOnPlacementScore>("AddOnPlacementScore");
     check::<OverridePolicy>("ClusterOverridePolicy");
     check::<RolloutPolicy>("RolloutPolicy");
     check::<RolloutPolicy>("ClusterRolloutPolicy");

@@ -17,6 +17,7 @@ mod suspend;
 mod unjoin;
 mod up;
 mod waiting;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -52,6 +53,8 @@ enum Command {
     Status(status::StatusArguments),
     /// Print what a cluster gets, and which override did what
     Render(render::RenderArguments),
+    /// Say for every cluster why a placement selects it, or not
+    Why(why::WhyArguments),
     /// Look at rollout strategies
     #[command(subcommand)]
     Rollout(rollout::RolloutCommand),
@@ -105,6 +108,7 @@ fn main() -> std::process::ExitCode {
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
         Command::Rollout(command) => rollout::run(&command),
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),

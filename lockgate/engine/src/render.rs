@@ -181,7 +181,7 @@ fn finish(
 ) -> Result<Rendered, RenderError> {
     let mut warnings = Vec::new();
     overrides::apply(&mut manifest, rules, &cluster.metadata.name, &mut warnings).map_err(Box::new)?;
-    // Overrides see what the template holds, and what must not be sent goes also if an override put it there.
+    // Overrides see what people wrote; what must not be sent goes also if an override put it there.
     prune(&mut manifest);
     let work_name = names::work_name(
         object::text(template, "kind"),

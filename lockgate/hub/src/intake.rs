@@ -52,6 +52,9 @@ pub(crate) fn template(state: &State, change: &Change) {
     };
     if id.kind == "Namespace" && id.api_version == "v1" {
         state.namespaces.add(id.name.clone(), 1);
+        if state.cluster(&id.name).is_some() {
+            state.ocm.clusters.add(id.name.clone(), 1);
+        }
     }
     state.templates.add(id, WALK);
 }
@@ -440,6 +443,21 @@ pub(crate) fn report_kinds(state: &State, kinds: &BTreeSet<KindId>) {
                 state.reports.add_soon(id, 1, REPORT_AFTER);
             }
         });
+    }
+}
+
+/// Wakes every template in a namespace.
+pub(crate) fn wake_inside(state: &State, namespace: &str) {
+    for ((api_version, kind), served) in state.kinds.all() {
+        for cached in served.cache.list_in(namespace) {
+            let id = TemplateId {
+                api_version: api_version.clone(),
+                kind: kind.clone(),
+                namespace: namespace.to_owned(),
+                name: cached.key.name.to_string(),
+            };
+            state.templates.add_bulk(id, WALK);
+        }
     }
 }
 

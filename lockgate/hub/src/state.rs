@@ -25,6 +25,7 @@ use crate::members::Members;
 use crate::members::telling::Told;
 use crate::metrics::Metrics;
 use crate::needs::Needs;
+use crate::ocm::Ocm;
 use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
 use crate::resource::Resource;
@@ -74,6 +75,7 @@ pub(crate) struct State {
     pub(crate) chores: Queue<Chore>,
     pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,
     pub(crate) kinds: Kinds,
+    pub(crate) ocm: Ocm,
     pub(crate) members: Members,
 }
 

@@ -30,6 +30,7 @@ use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::Head;
 use crate::link::LinkError;
+use crate::ocm;
 use crate::policies;
 use crate::resource::Resource;
 use crate::state::{self, State, WALK};
@@ -39,8 +40,8 @@ pub(crate) use report::report;
 pub use works::derived_id;
 pub(crate) use works::{placed, put_rendered, removal, targets};
 pub(crate) use writes::{
-    delete_work, encode, encode_status, refresh_work, release_work, replace_status, write_work,
-    write_work_status,
+    delete, delete_work, encode, encode_status, refresh, refresh_work, release_work, replace_status,
+    write_work, write_work_status,
 };
 
 /// How long a status waits for more to tell.
@@ -113,7 +114,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         policies::forget(state, id);
         return gone::gone(state, id, &kind.resource).await;
     }
-    if claim::skip_template(&template).is_some() {
+    if claim::skip_template(&template).is_some() || ocm::is_reserved(state, id) {
         policies::forget(state, id);
         return Ok(());
     }

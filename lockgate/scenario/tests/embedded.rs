@@ -20,11 +20,5 @@ async fn every_scenario_holds() {
         Ok("cut") => Variant::CutEveryWrite,
         _ => Variant::Plain,
     };
-    let failures = support::run_embedded(variant).await;
-    assert!(
-        failures.is_empty(),
-        "{} failed:\n\n{}",
-        failures.len(),
-        failures.join("\n\n")
-    );
+    support::assert_passed(&support::run_embedded(support::chosen(), variant).await);
 }

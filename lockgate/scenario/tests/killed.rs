@@ -13,7 +13,7 @@
 
 mod support;
 
-use lockgate_scenario::{Embedded, HubPlane, Scenario, Variant, run};
+use lockgate_scenario::Variant;
 
 /// Scenarios that write all that there is to write: claims, bindings, Works, copies, removals; claims without bindings, claims
 /// that move alone, records of a gate that is switched.
@@ -41,36 +41,18 @@ fn is_killed(number: usize, name: &str) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_scenario_holds_with_restarts() {
     support::start_logging();
-    let failures = support::run_embedded(Variant::RestartBetweenSteps).await;
-    assert!(
-        failures.is_empty(),
-        "{} failed:\n\n{}",
-        failures.len(),
-        failures.join("\n\n")
-    );
+    let outcomes = support::run_embedded(support::chosen(), Variant::RestartBetweenSteps).await;
+    support::assert_passed(&outcomes);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_after_any_write_loses_nothing() {
     support::start_logging();
-    let (mut failures, mut most) = (Vec::new(), 0);
-    for (number, file) in support::files().iter().enumerate() {
-        let name = support::name(file);
-        if !is_killed(number, &name) {
-            continue;
-        }
-        let scenario = Scenario::load(file).unwrap();
-        let outcome = run(&scenario, &mut Embedded::new(), &HubPlane, Variant::CutEveryWrite).await;
-        println!("{name} ({} ms, {} runs)", outcome.took.as_millis(), outcome.runs);
-        failures.extend(outcome.failure.map(|failure| failure.to_string()));
-        most = most.max(outcome.runs);
-    }
-    assert!(
-        failures.is_empty(),
-        "{} failed:\n\n{}",
-        failures.len(),
-        failures.join("\n\n")
-    );
+    let files = support::files().into_iter().enumerate();
+    let killed = files.filter(|(number, file)| is_killed(*number, &support::name(file)));
+    let outcomes = support::run_embedded(killed.map(|(_, file)| file), Variant::CutEveryWrite).await;
+    let most = outcomes.iter().map(|outcome| outcome.runs).max().unwrap_or(0);
+    support::assert_passed(&outcomes);
     // Scenarios whose controllers write nothing would prove nothing.
     assert!(most > 5, "at most {most} runs");
 }

@@ -106,10 +106,6 @@ fn number(value: f64) -> Option<Value> {
     // Every integer up to here is exact.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "it has no fraction and is small enough"
-        )]
         return Some(Value::from(value as i64));
     }
     Number::from_f64(value).map(Value::Number)
@@ -177,7 +173,6 @@ fn table_value(
         .take(64)
         .collect();
     let mut items = vec![Value::Null; fields.len()];
-    let mut seen = 0;
     for (key, value) in &fields {
         let at = match key {
             LuaValue::Integer(at) => usize::try_from(*at).ok(),
@@ -192,10 +187,9 @@ fn table_value(
         else {
             return Err(format!("{path:?} is a list with gaps"));
         };
-        path.push_str(&format!("/{seen}"));
+        path.push_str(&format!("/{}", at.unwrap_or_default()));
         *slot = take(value, &inner, path, depth + 1)?.unwrap_or_else(|| Value::Object(Map::new()));
         path.truncate(length);
-        seen += 1;
     }
     Ok(Some(Value::Array(items)))
 }

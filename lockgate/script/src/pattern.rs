@@ -27,12 +27,6 @@ impl From<Bad> for mlua::Error {
 
 /// Where a search begins: the first is 1, and what is negative counts from the end.
 fn start(init: Option<f64>, length: usize) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "it is cut to the text's length"
-    )]
     match init.unwrap_or(1.0) {
         at if at > 0.0 => (at as usize - 1).min(length + 1),
         at if at < 0.0 => (length as f64 + at).max(0.0) as usize,
@@ -220,7 +214,6 @@ fn captured(lua: &Lua, text: &[u8], capture: &Capture) -> mlua::Result<LuaValue>
 
 /// A place as Lua counts.
 fn position(at: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "no text is that long")]
     let at = at as f64;
     at + 1.0
 }

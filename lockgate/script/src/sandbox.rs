@@ -58,11 +58,6 @@ fn repeat(lua: &Lua, fuel: &Rc<Fuel>, memory: usize) -> mlua::Result<Function> {
     lua.create_function(move |lua, (text, times): (mlua::LuaString, f64)| {
         let text = text.as_bytes();
         // What is negative, or no number, is never; what is beyond all memory is refused.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is cut to what there is"
-        )]
         let times = times.clamp(0.0, u32::MAX.into()) as usize;
         let size = text.len().saturating_mul(times);
         if size > memory {

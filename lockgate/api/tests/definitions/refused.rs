@@ -2,6 +2,7 @@
 
 mod clusters;
 mod interpreters;
+mod ocm;
 mod overrides;
 mod placements;
 mod policies;
@@ -24,6 +25,8 @@ pub(crate) async fn check(server: &Server) {
         clusters::clusters(),
         clusters::others(),
         interpreters::interpreters(),
+        ocm::placements(),
+        ocm::clusters(),
     ];
     for (kind, spec, field) in cases.concat() {
         // Both kinds of a policy share their rules.

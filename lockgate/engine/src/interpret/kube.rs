@@ -80,7 +80,6 @@ fn amount(arguments: &[Value]) -> Result<Value, String> {
     // Whole units are exact; below one thousandth nothing is asked for.
     let units = quantity.units();
     let milli = quantity.milli();
-    #[expect(clippy::cast_precision_loss, reason = "an approximation is what is asked for")]
     let amount = if milli < 1_000_000_000 {
         milli as f64 / 1000.0
     } else {

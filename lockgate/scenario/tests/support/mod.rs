@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use futures::StreamExt as _;
-use lockgate_scenario::{Backend, Embedded, HubPlane, Scenario, Variant, run};
+use lockgate_scenario::{Backend, Embedded, HubPlane, Outcome, Scenario, Variant, run};
 
 /// The files below `scenarios/`, sorted.
 pub(crate) fn files() -> Vec<PathBuf> {
@@ -52,40 +52,57 @@ pub(crate) fn start_logging() {
 const AT_ONCE: usize = 4;
 
 /// The files whose folder and name contain `SCENARIO`.
-fn chosen() -> Vec<PathBuf> {
+#[allow(dead_code, reason = "not every test that shares this module runs files")]
+pub(crate) fn chosen() -> Vec<PathBuf> {
     let part = std::env::var("SCENARIO").unwrap_or_default();
     let mut files = files();
     files.retain(|file| name(file).contains(&part));
     files
 }
 
-/// Runs a file, prints a line, and gives the report if it failed.
-async fn run_file(file: &Path, backend: &mut dyn Backend, variant: Variant) -> Option<String> {
+/// Runs a file and prints a line.
+async fn run_file(file: &Path, backend: &mut dyn Backend, variant: Variant) -> Outcome {
     let scenario = Scenario::load(file).unwrap_or_else(|error| panic!("{error}"));
     let outcome = run(&scenario, backend, &HubPlane, variant).await;
     let word = if outcome.failure.is_none() { "ok  " } else { "FAIL" };
     let (took, runs) = (outcome.took.as_millis(), outcome.runs);
     println!("{word} {} ({took} ms, {runs} runs)", name(file));
-    outcome.failure.map(|failure| failure.to_string())
+    outcome
 }
 
-/// Runs the chosen files on one backend, one after the other, and gives the reports of those that failed.
+/// Runs files on one backend, one after the other.
 #[allow(dead_code, reason = "not every test that shares this module runs files")]
-pub(crate) async fn run_all(backend: &mut dyn Backend, variant: Variant) -> Vec<String> {
-    let mut failures = Vec::new();
-    for file in chosen() {
-        failures.extend(run_file(&file, backend, variant).await);
+pub(crate) async fn run_all(
+    files: Vec<PathBuf>,
+    backend: &mut dyn Backend,
+    variant: Variant,
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for file in files {
+        outcomes.push(run_file(&file, backend, variant).await);
     }
-    failures
+    outcomes
 }
 
-/// Runs the chosen files, each on servers of its own in this process, and gives the reports of those that failed.
+/// Runs files, each on servers of its own in this process.
 #[allow(dead_code, reason = "not every test that shares this module runs files")]
-pub(crate) async fn run_embedded(variant: Variant) -> Vec<String> {
-    futures::stream::iter(chosen())
+pub(crate) async fn run_embedded(files: impl IntoIterator<Item = PathBuf>, variant: Variant) -> Vec<Outcome> {
+    futures::stream::iter(files)
         .map(|file| async move { run_file(&file, &mut Embedded::new(), variant).await })
         .buffer_unordered(AT_ONCE)
-        .filter_map(std::future::ready)
         .collect()
         .await
+}
+
+/// Fails with the reports of all that failed.
+#[allow(dead_code, reason = "not every test that shares this module runs files")]
+pub(crate) fn assert_passed(outcomes: &[Outcome]) {
+    let failures = outcomes.iter().filter_map(|outcome| outcome.failure.as_ref());
+    let reports: Vec<String> = failures.map(ToString::to_string).collect();
+    assert!(
+        reports.is_empty(),
+        "{} failed:\n\n{}",
+        reports.len(),
+        reports.join("\n\n")
+    );
 }
