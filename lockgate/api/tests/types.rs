@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end where it likes")]
 
 use lockgate_api::{
-    Binding, Cluster, OverridePolicy, PropagationPolicy, RolloutPolicy, Work, definitions, ocm,
+    Binding, Cluster, InterpreterCustomization, OverridePolicy, PropagationPolicy, RolloutPolicy, Work,
+    definitions, ocm,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -100,6 +101,7 @@ fn every_property_survives() {
     check::<Binding>("ClusterResourceBinding");
     check::<Work>("Work");
     check::<Cluster>("Cluster");
+    check::<InterpreterCustomization>("ResourceInterpreterCustomization");
 }
 
 /// Everybody reads the descriptions in `kubectl explain`.

@@ -13,9 +13,11 @@
 
 pub mod claim;
 pub mod cluster;
+pub mod dependencies;
 pub mod dispatch;
 pub mod gate;
 pub mod gates;
+pub mod interpret;
 pub mod object;
 pub mod observe;
 pub mod pending;

@@ -20,6 +20,7 @@ use crate::connect::{Connector, SecretConnector};
 use crate::election::{Election, ElectionOptions, Guard};
 use crate::events::{EventOptions, Events};
 use crate::intake;
+use crate::interpreters;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
 use crate::members::{Lane, Members, telling};
@@ -148,6 +149,12 @@ impl Hub {
                 intake::binding,
             ),
             works: wiring.follow(&mut followed, &link, Resource::works(), intake::work),
+            interpreters: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::interpreter_customizations(),
+                interpreters::changed,
+            ),
         };
         for resource in [
             Resource::override_policies(),
@@ -187,6 +194,8 @@ impl Hub {
             overrides: Default::default(),
             rollouts: Default::default(),
             dependents: Default::default(),
+            needs: Default::default(),
+            interpreters: Default::default(),
             clusters: Default::default(),
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
@@ -247,6 +256,7 @@ impl Hub {
                 "overridepolicies" | "clusteroverridepolicies" => all(following, &intake::override_policy),
                 "resourcebindings" | "clusterresourcebindings" => all(following, &intake::binding),
                 "works" => all(following, &intake::work),
+                "resourceinterpretercustomizations" => interpreters::read(state),
                 other => {
                     if let Some(told) = ocm::told(other) {
                         all(following, &told);

@@ -267,6 +267,10 @@ pub(crate) fn sample(kind: &str, spec: &Value) -> Value {
         ),
         "Work" => ("work.karmada.io/v1alpha1", json!({})),
         "Cluster" => ("cluster.karmada.io/v1alpha1", json!({"syncMode": "Push"})),
+        "ResourceInterpreterCustomization" => (
+            "config.karmada.io/v1alpha1",
+            json!({"target": {"apiVersion": "v1", "kind": "X"}, "customizations": {}}),
+        ),
         "ManagedCluster" => ("cluster.open-cluster-management.io/v1", json!({})),
         "ManagedClusterSet" => ("cluster.open-cluster-management.io/v1beta2", json!({})),
         "ManagedClusterSetBinding" => (
