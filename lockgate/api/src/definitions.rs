@@ -14,6 +14,7 @@ mod bindings;
 mod clusters;
 mod crd;
 mod failover;
+mod interpreters;
 mod ocm;
 mod overrides;
 mod placement;
@@ -34,6 +35,7 @@ pub fn crds() -> Vec<Value> {
     let mut all = Vec::from(policies::crds());
     all.extend(overrides::crds());
     all.extend(rollouts::crds());
+    all.push(interpreters::crd());
     all.extend(bindings::crds());
     all.push(works::crd());
     all.push(clusters::crd());

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end where it likes")]
 
 use lockgate_api::{
-    Binding, Cluster, ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy, Work,
-    WorkloadRebalancer, definitions, ocm,
+    Binding, Cluster, ClusterTaintPolicy, InterpreterCustomization, OverridePolicy, PropagationPolicy,
+    RolloutPolicy, Work, WorkloadRebalancer, definitions, ocm,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -103,6 +103,7 @@ fn every_property_survives() {
     check::<Cluster>("Cluster");
     check::<WorkloadRebalancer>("WorkloadRebalancer");
     check::<ClusterTaintPolicy>("ClusterTaintPolicy");
+    check::<InterpreterCustomization>("ResourceInterpreterCustomization");
 }
 
 /// Everybody reads the descriptions in `kubectl explain`.

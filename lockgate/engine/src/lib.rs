@@ -13,10 +13,12 @@
 
 pub mod claim;
 pub mod cluster;
+pub mod dependencies;
 pub mod dispatch;
 pub mod failover;
 pub mod gate;
 pub mod gates;
+pub mod interpret;
 pub mod object;
 pub mod observe;
 pub mod pending;

@@ -20,6 +20,7 @@ use crate::connect::{Connector, SecretConnector};
 use crate::election::{Election, ElectionOptions, Guard};
 use crate::events::{EventOptions, Events};
 use crate::intake;
+use crate::interpreters;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
 use crate::members::{Lane, Members, telling};
@@ -155,6 +156,12 @@ impl Hub {
                 Resource::workload_rebalancers(),
                 rebalance::intake,
             ),
+            interpreters: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::interpreter_customizations(),
+                interpreters::changed,
+            ),
         };
         if options.gates.failover {
             wiring.follow(
@@ -202,6 +209,8 @@ impl Hub {
             overrides: Default::default(),
             rollouts: Default::default(),
             dependents: Default::default(),
+            needs: Default::default(),
+            interpreters: Default::default(),
             clusters: Default::default(),
             rebalances: Default::default(),
             taint_policies: Default::default(),
@@ -271,6 +280,7 @@ impl Hub {
                 "works" => all(following, &intake::work),
                 "workloadrebalancers" => all(following, &rebalance::intake),
                 "clustertaintpolicies" => all(following, &intake::taint_policy),
+                "resourceinterpretercustomizations" => interpreters::read(state),
                 other => {
                     if let Some(told) = ocm::told(other) {
                         all(following, &told);

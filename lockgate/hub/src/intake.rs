@@ -16,6 +16,7 @@ use crate::cache::{Cached, Change, Key};
 use crate::chores::Chore;
 use crate::head::head;
 use crate::kinds::{self, KindId};
+use crate::needs;
 use crate::state::{self, State, WALK};
 use crate::template::REPORT_AFTER;
 
@@ -392,6 +393,7 @@ pub(crate) fn binding(state: &State, change: &Change) {
         return;
     };
     index_referrers(state, change, &id);
+    needs::binding(state, change);
     let kind = (id.api_version.clone(), id.kind.clone());
     if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
         state.kinds.look();
@@ -541,6 +543,21 @@ pub(crate) fn definition(state: &State, change: &Change) {
     }
 }
 
+/// Has the status of every template of some kinds told again.
+pub(crate) fn report_kinds(state: &State, kinds: &BTreeSet<KindId>) {
+    for cache in [
+        &state.caches.resource_bindings,
+        &state.caches.cluster_resource_bindings,
+    ] {
+        cache.for_each(|cached| {
+            let id = bound(cached).filter(|id| kinds.contains(&(id.api_version.clone(), id.kind.clone())));
+            if let Some(id) = id {
+                state.reports.add_soon(id, 1, REPORT_AFTER);
+            }
+        });
+    }
+}
+
 /// Wakes every template in a namespace.
 pub(crate) fn wake_inside(state: &State, namespace: &str) {
     for ((api_version, kind), served) in state.kinds.all() {
@@ -557,7 +574,7 @@ pub(crate) fn wake_inside(state: &State, namespace: &str) {
 }
 
 /// Wakes every template of a kind.
-fn wake_kind(state: &State, (api_version, kind): &KindId) {
+pub(crate) fn wake_kind(state: &State, (api_version, kind): &KindId) {
     let Some(served) = state.kinds.served(api_version, kind) else {
         return;
     };

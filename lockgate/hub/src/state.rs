@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use jiff::Timestamp;
 use lockgate_api::{Binding, Cluster, ClusterTaintPolicy, OverridePolicy, PropagationPolicy, Work};
 use lockgate_engine::gate::RolloutIndex;
+use lockgate_engine::interpret::{Interpreter, Interpreters};
 use lockgate_engine::place::Rooms;
 use lockgate_engine::selector::PolicyIndex;
 use lockgate_engine::{Gates, TemplateId};
@@ -25,6 +26,7 @@ use crate::link::Link;
 use crate::members::Members;
 use crate::members::telling::Told;
 use crate::metrics::Metrics;
+use crate::needs::Needs;
 use crate::ocm::Ocm;
 use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
@@ -70,6 +72,10 @@ pub(crate) struct State {
     pub(crate) unmeasured: Mutex<BTreeSet<TemplateId>>,
     /// Templates that wait until what they left is gone.
     pub(crate) purging: Mutex<BTreeSet<TemplateId>>,
+    /// How kinds are read that are read in a way of their own.
+    pub(crate) interpreters: RwLock<Arc<Interpreters>>,
+    /// What bindings need.
+    pub(crate) needs: Needs,
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
     /// What was last decided about where a template goes, for its status.
     pub(crate) verdicts: Mutex<HashMap<TemplateId, Verdict>>,
@@ -110,6 +116,7 @@ pub(crate) struct Caches {
     pub(crate) cluster_resource_bindings: Arc<Cache>,
     pub(crate) works: Arc<Cache>,
     pub(crate) rebalancers: Arc<Cache>,
+    pub(crate) interpreters: Arc<Cache>,
 }
 
 /// Override policies, by namespace and name.
@@ -159,6 +166,11 @@ impl State {
             alarms.insert(id.clone(), due);
             self.templates.add_at(id.clone(), WALK, due);
         }
+    }
+
+    /// How the objects of a kind are read, if in a way of their own.
+    pub(crate) fn interpreter(&self, api_version: &str, kind: &str) -> Option<Arc<Interpreter>> {
+        self.interpreters.read().get(api_version, kind)
     }
 
     /// A cluster by name.

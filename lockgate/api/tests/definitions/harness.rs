@@ -275,6 +275,10 @@ pub(crate) fn sample(kind: &str, spec: &Value) -> Value {
             "policy.karmada.io/v1alpha1",
             json!({"taints": [{"key": "a", "effect": "NoSchedule"}]}),
         ),
+        "ResourceInterpreterCustomization" => (
+            "config.karmada.io/v1alpha1",
+            json!({"target": {"apiVersion": "v1", "kind": "X"}, "customizations": {}}),
+        ),
         "ManagedCluster" => ("cluster.open-cluster-management.io/v1", json!({})),
         "ManagedClusterSet" => ("cluster.open-cluster-management.io/v1beta2", json!({})),
         "ManagedClusterSetBinding" => (

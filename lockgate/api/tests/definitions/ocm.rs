@@ -203,7 +203,7 @@ async fn statuses(server: &Server) {
         (
             format!("{group}/v1/managedclusters/shown"),
             "Name Hub Accepted Managed Cluster URLs Joined Available Age",
-            json!(["shown", "false", "https://a:443", "True", "True"]),
+            json!(["shown", false, "https://a:443", "True", "True"]),
         ),
         (
             format!("{group}/v1beta2/managedclustersets/sample"),
@@ -213,7 +213,7 @@ async fn statuses(server: &Server) {
         (
             format!("{group}/v1beta1/namespaces/{NAMESPACE}/placements/sample"),
             "Name Succeeded Reason SelectedClusters",
-            json!(["sample", "True", "AllDecisionsScheduled", "2"]),
+            json!(["sample", "True", "AllDecisionsScheduled", 2]),
         ),
     ] {
         let table = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];

@@ -1,6 +1,7 @@
 //! What is refused, with a message that names the field.
 
 mod clusters;
+mod interpreters;
 mod ocm;
 mod overrides;
 mod placements;
@@ -23,6 +24,7 @@ pub(crate) async fn check(server: &Server) {
         overrides::overrides(),
         clusters::clusters(),
         clusters::others(),
+        interpreters::interpreters(),
         ocm::placements(),
         ocm::clusters(),
     ];

@@ -193,7 +193,7 @@ impl<'a> Plan<'a> {
         let stuck = slot
             .clusters
             .iter()
-            .filter(|cluster| !self.may_drop(cluster) && !(keeps && wanted.clusters.contains(*cluster)));
+            .filter(|cluster| !(self.may_drop(cluster) || keeps && wanted.clusters.contains(*cluster)));
         let mut by_group: BTreeMap<GroupLabels, BTreeSet<String>> = BTreeMap::new();
         for cluster in stuck {
             if let Some(group) = self.groups.get(cluster.as_str()) {

@@ -14,6 +14,7 @@ pub(super) async fn check_installed(link: &Link) -> Result<(), HubError> {
         Resource::clusters(),
         Resource::workload_rebalancers(),
         Resource::cluster_taint_policies(),
+        Resource::interpreter_customizations(),
         Resource::placements(),
     ] {
         match link.get(&format!("{}?limit=1", resource.collection(""))).await {

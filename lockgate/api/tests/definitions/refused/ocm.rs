@@ -43,11 +43,6 @@ pub(crate) fn placements() -> Vec<Case> {
             groups(json!({"decisionGroups": [{"groupName": "canary"}]})),
             "decisionGroups[0].groupClusterSelector",
         ),
-        // The seed's older spelling is not taken for the one that is served.
-        (
-            json!({"decisionStrategy": {"groupStrategy": {"DecisionGroups": []}}}),
-            "DecisionGroups",
-        ),
         (
             json!({"predicates": [{"requiredClusterSelector": {"labelSelector": {
                 "matchExpressions": [{"key": "a", "operator": "Exist"}]}}}]}),

@@ -249,7 +249,7 @@ fn a_placement_that_cannot_be_read_keeps_its_status() {
 #[test]
 fn every_cluster_has_its_reason() {
     let labels = |tier: &str| json!({"metadata": {"labels": {"tier": tier}}});
-    let mut clusters = vec![
+    let world = World::of(vec![
         cluster("c1", labels("gold")),
         cluster("c2", labels("gold")),
         cluster("c3", labels("silver")),
@@ -258,9 +258,8 @@ fn every_cluster_has_its_reason() {
             json!({"metadata": {"labels": {"tier": "gold"}}, "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSelect"}]}}),
         ),
         cluster("c5", json!({"status": null})),
-    ];
+    ]);
     let outside = cluster("c6", json!({}));
-    let world = World::of(clusters.drain(..).collect());
     let all: Vec<Candidate> = world
         .clusters
         .iter()

@@ -346,7 +346,9 @@ fn those_that_leave_or_have_not_joined_or_are_not_accepted_are_not_selected() {
 
 #[test]
 fn sets_are_those_that_are_bound_and_there_and_wanted() {
-    let cases: [(&[&str], &[&str], Result<&[&str], &str>); 7] = [
+    type Sets = &'static [&'static str];
+    // What is bound, what is wanted, and what comes of it.
+    let cases: [(Sets, Sets, Result<Sets, &str>); 7] = [
         (&["a", "b"], &[], Ok(&["a", "b"])),
         (&["a", "b"], &["b"], Ok(&["b"])),
         (&["a", "gone"], &["a", "c"], Ok(&["a"])),
