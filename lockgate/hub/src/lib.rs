@@ -23,6 +23,7 @@ mod policies;
 mod precedence;
 mod queue;
 pub mod resource;
+mod rollouts;
 mod state;
 mod template;
 pub mod watch;

@@ -252,6 +252,13 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         state.urgent.is_empty() && state.bulk.is_empty() && state.in_hand == 0 && state.coming == 0
     }
 
+    /// Whether something waits whose time has come by the injected clock.
+    pub(crate) fn has_due(&self) -> bool {
+        let now = self.clock.now();
+        let state = self.state.lock();
+        state.timers.peek().is_some_and(|Reverse((due, _))| *due <= now)
+    }
+
     /// How many keys are ready or in hand.
     pub(crate) fn depth(&self) -> usize {
         let state = self.state.lock();

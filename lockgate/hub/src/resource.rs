@@ -157,6 +157,8 @@ known! {
     pods: "" "v1" "pods" "Pod" true;
     /// Events.
     events: "" "v1" "events" "Event" true;
+    /// Revisions.
+    controller_revisions: "apps" "v1" "controllerrevisions" "ControllerRevision" true;
     /// Leases.
     leases: "coordination.k8s.io" "v1" "leases" "Lease" true;
     /// Definitions of custom kinds.

@@ -26,7 +26,8 @@ use crate::metrics::Metrics;
 use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
 use crate::resource::Resource;
-use crate::template::Verdict;
+use crate::rollouts::Rollouts;
+use crate::template::{Stored, Verdict};
 
 /// A template's claim, binding and Works need attention.
 pub(crate) const WALK: Aspects = 1;
@@ -52,6 +53,10 @@ pub(crate) struct State {
     pub(crate) dependents: Mutex<HashMap<Key, BTreeSet<TemplateId>>>,
     pub(crate) clusters: RwLock<Arc<Vec<Arc<Cluster>>>>,
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
+    /// How rollouts stand.
+    pub(crate) runs: Rollouts,
+    /// The revisions that are sent in the place of templates, with their digests.
+    pub(crate) ways_back: Mutex<HashMap<TemplateId, (String, Arc<Stored>)>>,
     /// What was last decided about where a template goes, for its status.
     pub(crate) verdicts: Mutex<HashMap<TemplateId, Verdict>>,
     /// The kinds that bindings name.

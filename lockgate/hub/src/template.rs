@@ -4,10 +4,12 @@
 //! A pass starts from what is in memory and ends when nothing differs. It may be cut off after any write: the next one sees
 //! what was written and goes on from there.
 
+mod gating;
 mod gone;
 mod holding;
 mod placing;
 mod report;
+mod revisions;
 mod works;
 mod writes;
 
@@ -33,6 +35,7 @@ use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use holding::Suspended;
 pub(crate) use report::report;
+pub(crate) use revisions::Stored;
 pub(crate) use works::{derived_id, put_rendered, removal, targets};
 pub(crate) use writes::{
     delete_work, encode, encode_status, refresh_work, release_work, replace_status, write_work,
@@ -296,6 +299,15 @@ impl Walk<'_> {
         if is_frozen(&binding) {
             self.orphan(decision);
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
+        } else if let Some(stored) = self.way_back(&mut binding).await? {
+            // What was given up is not placed; what is sent in its place goes where it went.
+            let clusters = &stored.revision.clusters;
+            if binding.spec.clusters != *clusters {
+                binding.spec.clusters.clone_from(clusters);
+                binding.metadata.annotations.remove(keys::APPLIED_PLACEMENT);
+            }
+            let mut verdicts = self.state.verdicts.lock();
+            verdicts.entry(self.id.clone()).or_insert(told);
         } else {
             let mut verdict = self.place(&mut binding, &told);
             verdict.unrendered = told.unrendered;
