@@ -14,6 +14,8 @@ mod bindings;
 mod clusters;
 mod crd;
 mod failover;
+mod interpreters;
+mod ocm;
 mod overrides;
 mod placement;
 mod policies;
@@ -33,9 +35,11 @@ pub fn crds() -> Vec<Value> {
     let mut all = Vec::from(policies::crds());
     all.extend(overrides::crds());
     all.extend(rollouts::crds());
+    all.push(interpreters::crd());
     all.extend(bindings::crds());
     all.push(works::crd());
     all.push(clusters::crd());
+    all.extend(ocm::crds());
     all
 }
 

@@ -6,9 +6,11 @@
 pub mod binding;
 pub mod cluster;
 pub mod definitions;
+pub mod interpreter;
 pub mod keys;
 pub mod meta;
 pub mod names;
+pub mod ocm;
 pub mod overrides;
 pub mod placement;
 pub mod policy;
@@ -18,6 +20,7 @@ pub mod work;
 
 pub use binding::{Binding, BindingSpec, BindingStatus};
 pub use cluster::Cluster;
+pub use interpreter::InterpreterCustomization;
 pub use meta::{Condition, ObjectMeta, OwnerReference};
 pub use overrides::OverridePolicy;
 pub use placement::{ClusterAffinity, Placement};

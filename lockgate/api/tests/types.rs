@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end where it likes")]
 
-use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, RolloutPolicy, Work, definitions};
+use lockgate_api::{
+    Binding, Cluster, InterpreterCustomization, OverridePolicy, PropagationPolicy, RolloutPolicy, Work,
+    definitions, ocm,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -85,6 +88,12 @@ fn every_property_survives() {
     check::<PropagationPolicy>("PropagationPolicy");
     check::<PropagationPolicy>("ClusterPropagationPolicy");
     check::<OverridePolicy>("OverridePolicy");
+    check::<ocm::ManagedCluster>("ManagedCluster");
+    check::<ocm::ManagedClusterSet>("ManagedClusterSet");
+    check::<ocm::ManagedClusterSetBinding>("ManagedClusterSetBinding");
+    check::<ocm::Placement>("Placement");
+    check::<ocm::PlacementDecision>("PlacementDecision");
+    check::<ocm::AddOnPlacementScore>("AddOnPlacementScore");
     check::<OverridePolicy>("ClusterOverridePolicy");
     check::<RolloutPolicy>("RolloutPolicy");
     check::<RolloutPolicy>("ClusterRolloutPolicy");
@@ -92,6 +101,7 @@ fn every_property_survives() {
     check::<Binding>("ClusterResourceBinding");
     check::<Work>("Work");
     check::<Cluster>("Cluster");
+    check::<InterpreterCustomization>("ResourceInterpreterCustomization");
 }
 
 /// Everybody reads the descriptions in `kubectl explain`.

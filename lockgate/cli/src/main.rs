@@ -10,6 +10,7 @@ mod gates;
 mod join;
 mod pending;
 mod print;
+mod render;
 mod rollout;
 mod scenario;
 mod status;
@@ -17,6 +18,7 @@ mod suspend;
 mod unjoin;
 mod up;
 mod waiting;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -52,6 +54,10 @@ enum Command {
     Unjoin(unjoin::UnjoinArguments),
     /// Show where everything is, what is not well, and why
     Status(status::StatusArguments),
+    /// Print what a cluster gets, and which override did what
+    Render(render::RenderArguments),
+    /// Say for every cluster why a placement selects it, or not
+    Why(why::WhyArguments),
     /// Look at how changes reach their clusters, and intervene
     #[command(subcommand)]
     Rollout(rollout::RolloutCommand),
@@ -105,6 +111,8 @@ fn main() -> std::process::ExitCode {
         Command::Join(arguments) => join::run(&arguments),
         Command::Unjoin(arguments) => unjoin::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Render(arguments) => render::run(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
         Command::Rollout(command) => rollout::run(&command),
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),

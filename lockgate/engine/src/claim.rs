@@ -17,7 +17,7 @@ mod standing;
 mod switch;
 
 pub use binding::{
-    activated_spec, held_suspension, only_waits, propagation_differs, suspension_of, would_wait,
+    activated_spec, held_suspension, only_waits, propagation_differs, reference, suspension_of, would_wait,
 };
 pub(crate) use content::short_hash;
 pub use content::{ContentHashes, user_content};

@@ -15,6 +15,7 @@ use lockgate_api::work::LastApplied;
 use lockgate_api::{keys, names};
 use serde_json::Value;
 
+use crate::interpret::Interpreter;
 use crate::object::{self, TemplateId};
 
 pub use corrections::{Corrections, Fight};
@@ -33,6 +34,8 @@ pub struct DispatchInput<'a> {
     pub last_applied: Option<&'a LastApplied>,
     /// The Work's generation.
     pub work_generation: i64,
+    /// How the object is read, if in a way of its own.
+    pub interpreter: Option<&'a Interpreter>,
 }
 
 /// What must be written.
@@ -62,6 +65,8 @@ pub enum RefuseReason {
     Conflict,
     /// The manifest names no object.
     Invalid,
+    /// A script does not say what the member's object keeps.
+    Script,
 }
 
 /// Somebody changed what we had sent.
@@ -104,7 +109,15 @@ pub fn dispatch(input: &DispatchInput<'_>) -> Dispatch {
     if unchanged && has_our_keys(manifest, live) {
         return Dispatch::Nothing;
     }
-    let desired = retain::retain(manifest, live);
+    let desired = match retain::retain(manifest, live, input.interpreter) {
+        Ok(desired) => desired,
+        Err(error) => {
+            return Dispatch::Refuse {
+                reason: RefuseReason::Script,
+                message: error.to_string(),
+            };
+        }
+    };
     match differing_path(&desired, live) {
         None => Dispatch::Nothing,
         // What was never sent, or sent before the Work changed, is no drift.

@@ -33,6 +33,7 @@ use std::collections::BTreeSet;
 use lockgate_api::BindingSpec;
 use lockgate_api::policy::Suspension;
 
+use crate::dependencies::is_unplaced;
 use crate::gates::Gates;
 
 /// What one cluster may do now.
@@ -87,9 +88,9 @@ pub fn wanted(spec: &BindingSpec) -> BTreeSet<&str> {
 /// clusters whose copies are not there yet.
 ///
 /// A binding that wants no cluster at all removes nothing: nothing fits, or nothing was placed yet. Only the gate
-/// `NoClusterFitRemoves` lets it.
+/// `NoClusterFitRemoves` lets it. One that was there for others alone goes with the last of them.
 pub fn removal(spec: &BindingSpec, missing: &BTreeSet<String>, gates: Gates) -> Removal {
-    if wanted(spec).is_empty() && !gates.no_cluster_fit_removes {
+    if wanted(spec).is_empty() && !is_unplaced(spec) && !gates.no_cluster_fit_removes {
         Removal::Hold
     } else if missing.is_empty() {
         Removal::Remove

@@ -8,17 +8,21 @@
 //! ```
 //!
 //! One module for each station, and what they share: [`object`] reads untyped objects, [`selector`] matches selectors.
-//! [`pending`] tells those who look what waits, and what it would do.
+//! [`pending`] tells those who look what waits, and what it would do. [`placement`] decides which clusters the placements of
+//! Open Cluster Management select.
 
 pub mod claim;
 pub mod cluster;
+pub mod dependencies;
 pub mod dispatch;
 pub mod gate;
 pub mod gates;
+pub mod interpret;
 pub mod object;
 pub mod observe;
 pub mod pending;
 pub mod place;
+pub mod placement;
 pub mod render;
 pub mod selector;
 

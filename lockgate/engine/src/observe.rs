@@ -21,13 +21,14 @@ use jiff::Timestamp;
 use lockgate_api::work::{ManifestStatus, ResourceIdentifier};
 use serde_json::Value;
 
+use crate::interpret::{InterpretError, Interpreter};
 use crate::object::TemplateId;
 
-pub use binding::{Scheduled, WorkView, aggregate_works, is_failing, scheduled};
+pub use binding::{Scheduled, WorkView, aggregate_works, fully_applied, is_failing, scheduled};
 pub use compliance::overall_compliance;
 pub(crate) use template::is_behind;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
-pub use work::{applied, dispatching, is_applied, suspended};
+pub use work::{OBSERVED, applied, dispatching, is_applied, suspended, unobserved};
 
 /// How a member object does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +79,31 @@ pub fn observe(live: &Value) -> Observed {
     }
 }
 
+/// As [`observe`], by scripts where there are some. What a script does not answer is not known.
+pub fn observe_by(live: &Value, interpreter: Option<&Interpreter>) -> (Observed, Option<InterpretError>) {
+    let Some(interpreter) = interpreter else {
+        return (observe(live), None);
+    };
+    let mut trouble = None;
+    let status = match interpreter.reflect(live) {
+        None => reflect::reflect(live),
+        Some(Ok(status)) => status,
+        Some(Err(error)) => {
+            trouble = Some(error);
+            None
+        }
+    };
+    let health = match interpreter.health(live) {
+        None => health::health(live),
+        Some(Ok(health)) => health,
+        Some(Err(error)) => {
+            trouble.get_or_insert(error);
+            Health::Unknown
+        }
+    };
+    (Observed { status, health }, trouble)
+}
+
 /// Names the manifest at this place of a Work.
 pub fn identifier(manifest: &Value, ordinal: i64) -> ResourceIdentifier {
     let id = TemplateId::of(manifest);
@@ -98,12 +124,22 @@ pub fn identifier(manifest: &Value, ordinal: i64) -> ResourceIdentifier {
 
 /// What a Work says of one live member object, which is that of the manifest at this place.
 pub fn manifest_status(live: &Value, ordinal: i64) -> ManifestStatus {
-    let observed = observe(live);
-    ManifestStatus {
+    manifest_status_by(live, ordinal, None).0
+}
+
+/// As [`manifest_status`], by scripts where there are some; and what is wrong with them.
+pub fn manifest_status_by(
+    live: &Value,
+    ordinal: i64,
+    interpreter: Option<&Interpreter>,
+) -> (ManifestStatus, Option<InterpretError>) {
+    let (observed, trouble) = observe_by(live, interpreter);
+    let status = ManifestStatus {
         identifier: identifier(live, ordinal),
         status: observed.status,
         health: observed.health.as_str().to_owned(),
-    }
+    };
+    (status, trouble)
 }
 
 /// A time as statuses carry it: whole seconds.

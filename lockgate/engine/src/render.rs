@@ -11,6 +11,7 @@
 //! - What the hub keeps for itself on templates is not sent.
 
 mod digest;
+mod explain;
 mod overrides;
 mod prune;
 mod requirements;
@@ -25,15 +26,18 @@ use machinery_value::encode::encoded_len;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::interpret::{InterpretError, Script};
 use crate::object::{self, TemplateId};
 
 pub use digest::{
     activated_hash, content_hash, inputs_digest, inputs_digest_with, manifest_hash, namespace_digest,
 };
+pub use explain::{Explained, FieldChange, Step, changes, explain};
 pub use overrides::{OverrideError, SelectedRule, matching_policies, relevant_overrides, rules_for_cluster};
 pub use prune::prune;
 pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};
-pub use workload::{Workload, workload};
+pub(crate) use requirements::requirements;
+pub use workload::{Workload, completions, workload};
 
 use stamp::Stamp;
 
@@ -57,6 +61,8 @@ pub struct RenderInput<'a> {
     pub replicas: Option<i64>,
     /// The completions of a Job that the cluster gets; none to keep the template's.
     pub completions: Option<i64>,
+    /// How replicas are given to a manifest, if a script says so.
+    pub reviser: Option<&'a Script>,
     /// All override policies that exist; those that matter are selected here.
     pub overrides: &'a [Arc<OverridePolicy>],
     /// `Abort` or `Overwrite`, as the binding says; the template may say otherwise.
@@ -99,6 +105,9 @@ pub enum RenderError {
     /// An override does not fit the template.
     #[error(transparent)]
     Override(#[from] Box<OverrideError>),
+    /// A script does not give replicas to the template.
+    #[error(transparent)]
+    Interpret(#[from] Box<InterpretError>),
     /// A part of the object that must be a map is something else.
     #[error("{template}: {path} is not a map")]
     NotAMap {
@@ -120,16 +129,31 @@ pub enum RenderError {
 /// Renders a template for one cluster.
 pub fn render(input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
     let rules = relevant_overrides(input.template, input.cluster, input.overrides);
-    let mut manifest = input.template.clone();
-    if let Some(replicas) = input.replicas {
-        workload::revise_replicas(&mut manifest, replicas);
-    }
-    if let Some(completions) = input.completions {
-        workload::revise_completions(&mut manifest, completions);
-    }
+    let mut manifest = bare(input.template);
+    revise(&mut manifest, input)?;
     let stamp = Stamp::bound(input);
     let digest = digest::of_input(input, &rules);
     finish(manifest, input.template, input.cluster, &rules, &stamp, digest)
+}
+
+/// A template without what servers write.
+fn bare(template: &Value) -> Value {
+    let mut manifest = template.clone();
+    prune::prune_servers(&mut manifest);
+    manifest
+}
+
+/// Gives a manifest the cluster's share of replicas.
+fn revise(manifest: &mut Value, input: &RenderInput<'_>) -> Result<(), RenderError> {
+    match (input.replicas, input.reviser) {
+        (Some(replicas), Some(script)) => *manifest = script.revise(manifest, replicas).map_err(Box::new)?,
+        (Some(replicas), None) => workload::revise_replicas(manifest, replicas),
+        (None, _) => {}
+    }
+    if let Some(completions) = input.completions {
+        workload::revise_completions(manifest, completions);
+    }
+    Ok(())
 }
 
 /// Renders a namespace that every cluster gets because things are sent into it. No binding stands behind it, and it
@@ -143,7 +167,7 @@ pub fn render_namespace(
     let rules = relevant_overrides(namespace, cluster, overrides);
     let stamp = Stamp::unbound(work_id, cluster);
     let digest = digest::of_namespace(namespace, &rules);
-    finish(namespace.clone(), namespace, cluster, &rules, &stamp, digest)
+    finish(bare(namespace), namespace, cluster, &rules, &stamp, digest)
 }
 
 /// Everything after the replicas.
@@ -157,7 +181,7 @@ fn finish(
 ) -> Result<Rendered, RenderError> {
     let mut warnings = Vec::new();
     overrides::apply(&mut manifest, rules, &cluster.metadata.name, &mut warnings).map_err(Box::new)?;
-    // Overrides see what the template holds, and what must not be sent goes also if an override put it there.
+    // Overrides see what people wrote; what must not be sent goes also if an override put it there.
     prune(&mut manifest);
     let work_name = names::work_name(
         object::text(template, "kind"),

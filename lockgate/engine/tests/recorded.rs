@@ -88,6 +88,7 @@ impl Recorded {
             cluster: &cluster,
             replicas: workload(template).and(target).map(|target| target.replicas),
             completions: None,
+            reviser: None,
             overrides: &self.overrides,
             conflict_resolution: &binding.spec.conflict_resolution,
         };
@@ -157,6 +158,7 @@ fn members_agree_with_their_works() {
                 live: Some(live),
                 last_applied,
                 work_generation: 1,
+                interpreter: None,
             })
         };
         assert_eq!(decided(live, None), Dispatch::Nothing);

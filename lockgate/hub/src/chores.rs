@@ -31,6 +31,8 @@ pub(crate) enum Chore {
         /// Its name.
         name: String,
     },
+    /// A customization of a kind changed.
+    Interpreter(String),
     /// A rollout policy changed, or the clusters that it may name.
     Rollout {
         /// Its namespace; empty for a ClusterRolloutPolicy.
@@ -46,6 +48,7 @@ pub(crate) async fn pass(state: &State, chore: &Chore) -> Result<(), PassError> 
         Chore::Definition(name) => keep_definition(state, name).await,
         Chore::Abandon(cluster) => abandon(state, cluster).await,
         Chore::Policy { namespace, name } => release_policy(state, namespace, name).await,
+        Chore::Interpreter(name) => crate::interpreters::tell(state, name).await,
         Chore::Rollout { namespace, name } => tell_rollout(state, namespace, name).await,
     }
 }

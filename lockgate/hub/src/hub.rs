@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use self::fleet::{refresh_clusters, start_clusters};
 use self::installed::check_installed;
-use crate::cache::Change;
+use crate::cache::{Change, Key};
 use crate::chores;
 use crate::clock::Clock;
 use crate::clusters::Clusters;
@@ -20,11 +20,13 @@ use crate::connect::{Connector, SecretConnector};
 use crate::election::{Election, ElectionOptions, Guard};
 use crate::events::{EventOptions, Events};
 use crate::intake;
+use crate::interpreters;
 use crate::kinds::{self, Kinds};
 use crate::link::{Link, LinkError};
 use crate::members::{Lane, Members, telling};
 use crate::metrics::Metrics;
 use crate::namespaces;
+use crate::ocm::{self, Ocm, OcmCaches};
 use crate::policies::{self, Tally};
 use crate::precedence::Precedence;
 use crate::queue::Queue;
@@ -37,6 +39,10 @@ use crate::watch::{Following, follow};
 const WALKERS: usize = 24;
 /// How many statuses are worked on at once.
 const REPORTERS: usize = 8;
+/// How many ManagedClusters are worked on at once.
+const MANAGERS: usize = 8;
+/// How many placements are decided at once.
+const DECIDERS: usize = 4;
 /// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
 const WRITES_AT_ONCE: usize = 24;
 /// How many of statuses: what members are to get goes first.
@@ -143,6 +149,12 @@ impl Hub {
                 intake::binding,
             ),
             works: wiring.follow(&mut followed, &link, Resource::works(), intake::work),
+            interpreters: wiring.follow(
+                &mut followed,
+                &link,
+                Resource::interpreter_customizations(),
+                interpreters::changed,
+            ),
         };
         for resource in [
             Resource::override_policies(),
@@ -151,6 +163,7 @@ impl Hub {
             wiring.follow(&mut followed, &link, resource, intake::override_policy);
         }
         let definitions = wiring.follow(&mut followed, &link, Resource::crds(), intake::definition);
+        let placing = OcmCaches::follow(|resource, told| wiring.follow(&mut followed, &link, resource, told));
         let precedence = Precedence::default();
         let events = Events::start(
             &link.clone().after(&precedence),
@@ -181,6 +194,8 @@ impl Hub {
             overrides: Default::default(),
             rollouts: Default::default(),
             dependents: Default::default(),
+            needs: Default::default(),
+            interpreters: Default::default(),
             clusters: Default::default(),
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
@@ -196,6 +211,7 @@ impl Hub {
             chores: Queue::new(clock(), metrics.queue("chore")),
             cluster_reconciler: OnceLock::new(),
             kinds: Kinds::new(definitions),
+            ocm: Ocm::new(placing, &options.clock, &metrics),
             members: Members::new(clock(), metrics.queue("work")),
         });
         wiring.connect(&state);
@@ -242,9 +258,20 @@ impl Hub {
                 "overridepolicies" | "clusteroverridepolicies" => all(following, &intake::override_policy),
                 "resourcebindings" | "clusterresourcebindings" => all(following, &intake::binding),
                 "works" => all(following, &intake::work),
-                _ => {}
+                "resourceinterpretercustomizations" => interpreters::read(state),
+                other => {
+                    if let Some(told) = ocm::told(other) {
+                        all(following, &told);
+                    }
+                }
             }
         }
+        for set in ocm::sets::STANDING {
+            state.ocm.sets.add(Key::new("", set), 1);
+        }
+        self.clusters
+            .cache()
+            .for_each(|cached| state.ocm.clusters.add_bulk(cached.key.name.to_string(), 1));
         refresh_clusters(state, &self.clusters);
         kinds::sync(state).await.map_err(HubError::Hub)?;
         tokio::time::timeout(START_PATIENCE, state.kinds.wait_known())
@@ -299,6 +326,31 @@ impl Hub {
                 }
             });
         }
+        for _ in 0..MANAGERS {
+            let state = state.clone();
+            self.tasks.spawn(async move {
+                while let Some((name, aspects)) = state.ocm.clusters.next().await {
+                    let result = ocm::clusters::pass(&state, &name).await;
+                    finish(&state.ocm.clusters, &name, aspects, result);
+                }
+            });
+        }
+        let told = state.clone();
+        self.tasks.spawn(async move {
+            while let Some((key, aspects)) = told.ocm.sets.next().await {
+                let result = ocm::sets::pass(&told, &key).await;
+                finish(&told.ocm.sets, &key, aspects, result);
+            }
+        });
+        for _ in 0..DECIDERS {
+            let state = state.clone();
+            self.tasks.spawn(async move {
+                while let Some((key, aspects)) = state.ocm.placements.next().await {
+                    let result = ocm::placements::pass(&state, &key).await;
+                    finish(&state.ocm.placements, &key, aspects, result);
+                }
+            });
+        }
         let state = state.clone();
         self.tasks.spawn(async move {
             while let Some((chore, aspects)) = state.chores.next().await {
@@ -320,6 +372,7 @@ impl Hub {
             && state.tally.queue.is_idle()
             && state.namespaces.is_idle()
             && state.chores.is_idle()
+            && state.ocm.is_idle()
             && state.members.is_idle()
             // What the hub serves of ours may be gone for a moment: somebody deleted a definition.
             && self
@@ -358,13 +411,14 @@ impl Hub {
     pub fn busy_with(&self) -> String {
         let state = &self.state;
         format!(
-            "templates {}, reports {}, tellings {}, policies {}, namespaces {}, chores {}, works {}, clusters {}, kinds {}",
+            "templates {}, reports {}, tellings {}, policies {}, namespaces {}, chores {}, placements {}, works {}, clusters {}, kinds {}",
             state.templates.depth(),
             state.reports.depth(),
             state.tellings.depth(),
             state.tally.queue.depth(),
             state.namespaces.depth(),
             state.chores.depth(),
+            state.ocm.depth(),
             state.members.depth(),
             if self.clusters.idle() { "idle" } else { "busy" },
             if state.kinds.is_settled() {
@@ -399,6 +453,7 @@ impl Hub {
         self.state.tally.queue.close();
         self.state.namespaces.close();
         self.state.chores.close();
+        self.state.ocm.close();
         self.state.members.close_all()
     }
 

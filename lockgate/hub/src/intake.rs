@@ -13,6 +13,7 @@ use crate::cache::{Cached, Change, Key};
 use crate::chores::Chore;
 use crate::head::head;
 use crate::kinds::{self, KindId};
+use crate::needs;
 use crate::rollouts;
 use crate::state::{self, State, WALK};
 use crate::template::REPORT_AFTER;
@@ -52,6 +53,9 @@ pub(crate) fn template(state: &State, change: &Change) {
     };
     if id.kind == "Namespace" && id.api_version == "v1" {
         state.namespaces.add(id.name.clone(), 1);
+        if state.cluster(&id.name).is_some() {
+            state.ocm.clusters.add(id.name.clone(), 1);
+        }
     }
     state.templates.add(id, WALK);
 }
@@ -286,6 +290,7 @@ pub(crate) fn binding(state: &State, change: &Change) {
         return;
     };
     index_referrers(state, change, &id);
+    needs::binding(state, change);
     let kind = (id.api_version.clone(), id.kind.clone());
     if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
         state.kinds.look();
@@ -429,8 +434,38 @@ pub(crate) fn definition(state: &State, change: &Change) {
     }
 }
 
+/// Has the status of every template of some kinds told again.
+pub(crate) fn report_kinds(state: &State, kinds: &BTreeSet<KindId>) {
+    for cache in [
+        &state.caches.resource_bindings,
+        &state.caches.cluster_resource_bindings,
+    ] {
+        cache.for_each(|cached| {
+            let id = bound(cached).filter(|id| kinds.contains(&(id.api_version.clone(), id.kind.clone())));
+            if let Some(id) = id {
+                state.reports.add_soon(id, 1, REPORT_AFTER);
+            }
+        });
+    }
+}
+
+/// Wakes every template in a namespace.
+pub(crate) fn wake_inside(state: &State, namespace: &str) {
+    for ((api_version, kind), served) in state.kinds.all() {
+        for cached in served.cache.list_in(namespace) {
+            let id = TemplateId {
+                api_version: api_version.clone(),
+                kind: kind.clone(),
+                namespace: namespace.to_owned(),
+                name: cached.key.name.to_string(),
+            };
+            state.templates.add_bulk(id, WALK);
+        }
+    }
+}
+
 /// Wakes every template of a kind.
-fn wake_kind(state: &State, (api_version, kind): &KindId) {
+pub(crate) fn wake_kind(state: &State, (api_version, kind): &KindId) {
     let Some(served) = state.kinds.served(api_version, kind) else {
         return;
     };

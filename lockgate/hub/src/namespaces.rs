@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lockgate_api::meta::OwnerReference;
+use lockgate_api::ocm::CLUSTER_NAMESPACE;
 use lockgate_api::{BindingSpec, Cluster, Work, keys, names};
 use lockgate_engine::gate::{Holds, ReleaseInput};
 use lockgate_engine::{object, render};
@@ -25,7 +26,7 @@ pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), P
     else {
         return gone(state, name).await;
     };
-    if is_skipped(&namespace, name) {
+    if is_skipped(&namespace, name) || state.cluster(name).is_some() {
         return Ok(());
     }
     let overrides = state.overrides.read().list();
@@ -65,6 +66,8 @@ fn is_skipped(namespace: &Value, name: &str) -> bool {
         || name == "default"
         || name.starts_with("kube-")
         || object::label(namespace, keys::SKIP_AUTO_PROPAGATION) == Some("true")
+        // That of a cluster, perhaps of one that has left.
+        || object::label(namespace, CLUSTER_NAMESPACE).is_some()
 }
 
 /// The Work of one cluster as it should be, if it is not so.

@@ -145,6 +145,18 @@ known! {
     interpreter_customizations: "config.karmada.io" "v1alpha1" "resourceinterpretercustomizations" "ResourceInterpreterCustomization" false;
     /// Member clusters.
     clusters: "cluster.karmada.io" "v1alpha1" "clusters" "Cluster" false;
+    /// Clusters as placements see them.
+    managed_clusters: "cluster.open-cluster-management.io" "v1" "managedclusters" "ManagedCluster" false;
+    /// Sets of clusters.
+    managed_cluster_sets: "cluster.open-cluster-management.io" "v1beta2" "managedclustersets" "ManagedClusterSet" false;
+    /// Sets that a namespace may use.
+    managed_cluster_set_bindings: "cluster.open-cluster-management.io" "v1beta2" "managedclustersetbindings" "ManagedClusterSetBinding" true;
+    /// Placements, which choose clusters.
+    placements: "cluster.open-cluster-management.io" "v1beta1" "placements" "Placement" true;
+    /// What placements chose.
+    placement_decisions: "cluster.open-cluster-management.io" "v1beta1" "placementdecisions" "PlacementDecision" true;
+    /// What add-ons think of clusters.
+    add_on_placement_scores: "cluster.open-cluster-management.io" "v1alpha1" "addonplacementscores" "AddOnPlacementScore" true;
     /// Namespaces.
     namespaces: "" "v1" "namespaces" "Namespace" false;
     /// Secrets.

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, Work};
 use lockgate_engine::gate::RolloutIndex;
+use lockgate_engine::interpret::{Interpreter, Interpreters};
 use lockgate_engine::selector::PolicyIndex;
 use lockgate_engine::{Gates, TemplateId};
 use parking_lot::{Mutex, RwLock};
@@ -23,6 +24,8 @@ use crate::link::Link;
 use crate::members::Members;
 use crate::members::telling::Told;
 use crate::metrics::Metrics;
+use crate::needs::Needs;
+use crate::ocm::Ocm;
 use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
 use crate::resource::Resource;
@@ -51,6 +54,10 @@ pub(crate) struct State {
     pub(crate) rollouts: RwLock<RolloutIndex>,
     /// The templates of bindings that others need, by those others.
     pub(crate) dependents: Mutex<HashMap<Key, BTreeSet<TemplateId>>>,
+    /// How kinds are read that are read in a way of their own.
+    pub(crate) interpreters: RwLock<Arc<Interpreters>>,
+    /// What bindings need.
+    pub(crate) needs: Needs,
     pub(crate) clusters: RwLock<Arc<Vec<Arc<Cluster>>>>,
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
     /// How rollouts stand.
@@ -73,6 +80,7 @@ pub(crate) struct State {
     pub(crate) chores: Queue<Chore>,
     pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,
     pub(crate) kinds: Kinds,
+    pub(crate) ocm: Ocm,
     pub(crate) members: Members,
 }
 
@@ -85,6 +93,7 @@ pub(crate) struct Caches {
     pub(crate) resource_bindings: Arc<Cache>,
     pub(crate) cluster_resource_bindings: Arc<Cache>,
     pub(crate) works: Arc<Cache>,
+    pub(crate) interpreters: Arc<Cache>,
 }
 
 /// Override policies, by namespace and name.
@@ -117,6 +126,11 @@ impl State {
     /// The clusters, by name.
     pub(crate) fn clusters(&self) -> Arc<Vec<Arc<Cluster>>> {
         self.clusters.read().clone()
+    }
+
+    /// How the objects of a kind are read, if in a way of their own.
+    pub(crate) fn interpreter(&self, api_version: &str, kind: &str) -> Option<Arc<Interpreter>> {
+        self.interpreters.read().get(api_version, kind)
     }
 
     /// A cluster by name.

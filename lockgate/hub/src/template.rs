@@ -7,6 +7,8 @@
 mod gating;
 mod gone;
 mod holding;
+mod interpreting;
+mod needed;
 mod placing;
 mod report;
 mod revisions;
@@ -22,6 +24,7 @@ use lockgate_api::meta::OwnerReference;
 use lockgate_api::{Binding, Condition, PropagationPolicy, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision};
+use lockgate_engine::interpret::Interpreter;
 use lockgate_engine::object;
 use serde_json::Value;
 
@@ -29,17 +32,19 @@ use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::Head;
 use crate::link::LinkError;
+use crate::ocm;
 use crate::policies;
 use crate::resource::Resource;
 use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
-pub(crate) use holding::Suspended;
+pub(crate) use holding::{Suspended, wake_after};
 pub(crate) use report::report;
 pub(crate) use revisions::Stored;
-pub(crate) use works::{derived_id, put_rendered, removal, targets};
+pub use works::derived_id;
+pub(crate) use works::{placed, put_rendered, removal, targets};
 pub(crate) use writes::{
-    delete_work, encode, encode_status, refresh_work, release_work, replace_status, write_work,
-    write_work_status,
+    delete, delete_work, encode, encode_status, refresh, refresh_work, release_work, replace_status,
+    write_work, write_work_status,
 };
 
 /// How long a status waits for more to tell.
@@ -73,6 +78,10 @@ pub(crate) struct Verdict {
     pub(crate) unrendered: BTreeMap<String, String>,
     /// Why nothing of it is activated any more: nobody owns it.
     pub(crate) orphaned: Option<Condition>,
+    /// What is wrong with the scripts that read it.
+    pub(crate) uninterpreted: Option<String>,
+    /// What those who need it do not agree on.
+    pub(crate) disagreement: Option<String>,
 }
 
 /// A template on its way through the stations.
@@ -84,6 +93,8 @@ struct Walk<'a> {
     /// When a user last wrote the template.
     written: Option<Timestamp>,
     binding: Option<Binding>,
+    /// How it is read, if in a way of its own.
+    interpreter: Option<Arc<Interpreter>>,
     /// Whether Works are rendered again although no input changed: somebody edited one by hand.
     render: bool,
 }
@@ -106,7 +117,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         policies::forget(state, id);
         return gone::gone(state, id, &kind.resource).await;
     }
-    if claim::skip_template(&template).is_some() {
+    if claim::skip_template(&template).is_some() || ocm::is_reserved(state, id) {
         policies::forget(state, id);
         return Ok(());
     }
@@ -133,6 +144,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         template,
         written: state::written(&cached),
         binding,
+        interpreter: state.interpreter(&id.api_version, &id.kind),
         render,
     };
     walk.settle_binding().await?;
@@ -161,7 +173,7 @@ impl Walk<'_> {
         let decision = claim::claim(&ClaimInput {
             template: &self.template,
             policies: &self.state.policies.read(),
-            binding: self.binding.as_ref(),
+            binding: self.owned(),
             gates: self.state.gates,
             written: self.written,
         });
@@ -174,7 +186,7 @@ impl Walk<'_> {
 
     async fn carry_out(&mut self, decision: &Decision) -> Result<(), PassError> {
         let activates = matches!(decision.act, Act::Activate(_));
-        if let (Some(policy), true) = (&decision.holder, activates && self.binding.is_none()) {
+        if let (Some(policy), true) = (&decision.holder, activates && self.owned().is_none()) {
             // Nothing is claimed for the first time before it can be sent.
             self.check_dependent_overrides(policy)?;
         }
@@ -185,22 +197,22 @@ impl Walk<'_> {
         if activates {
             self.check_dependent_overrides(&policy)?;
         }
-        if self.binding.is_none() && !activates {
-            return Ok(());
+        if self.owned().is_none() && !activates {
+            return self.attend().await;
         }
         self.bind(decision, &policy).await?;
         if self.binding.as_ref().is_none_or(is_frozen) {
-            return self.hold_frozen().await;
+            return self.attend().await;
         }
         self.send().await
     }
 
     /// Writes the claim to the template, if it is not there.
     async fn claim(&mut self, decision: &Decision) -> Result<(), PassError> {
-        let Some(template) = decision.mark(&self.template, self.binding.as_ref()) else {
+        let Some(template) = decision.mark(&self.template, self.owned()) else {
             return Ok(());
         };
-        if let Some(recorded) = decision.record_first(&self.template, self.binding.as_ref()) {
+        if let Some(recorded) = decision.record_first(&self.template, self.owned()) {
             self.write_binding(recorded).await?;
         }
         let claimed = self.replace_template(&template).await;
@@ -239,7 +251,7 @@ impl Walk<'_> {
 
     /// Nobody owns the template: its binding loses the claim, and everything stays where it is.
     async fn release(&mut self, decision: &Decision) -> Result<(), PassError> {
-        if let Some(binding) = &self.binding {
+        if let Some(binding) = self.owned() {
             let mut frozen = binding.clone();
             decision.bind(&self.template, &mut frozen);
             if frozen != *binding {
@@ -248,7 +260,7 @@ impl Walk<'_> {
             self.orphan(decision);
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         }
-        self.hold_frozen().await
+        self.attend().await
     }
 
     /// Keeps in mind what is to be said of a template that nobody owns, or that somebody owns again.
@@ -289,6 +301,12 @@ impl Walk<'_> {
         let mut binding = before.clone().unwrap_or_default();
         self.identify(&mut binding);
         decision.bind(&self.template, &mut binding);
+        let mut uninterpreted = None;
+        if !is_frozen(&binding) {
+            uninterpreted = self.interpret(before.as_ref(), &mut binding)?;
+            let required = self.required(before.as_ref()).await?;
+            self.follow(&required, &mut binding);
+        }
         let told = self
             .state
             .verdicts
@@ -311,6 +329,7 @@ impl Walk<'_> {
         } else {
             let mut verdict = self.place(&mut binding, &told);
             verdict.unrendered = told.unrendered;
+            verdict.uninterpreted = uninterpreted;
             self.state.verdicts.lock().insert(self.id.clone(), verdict);
         }
         if before.as_ref() == Some(&binding) {
@@ -357,6 +376,17 @@ impl Walk<'_> {
                 block_owner_deletion: Some(true),
             }];
         }
+    }
+}
+
+/// The template of a binding.
+fn template_of(binding: &Binding) -> TemplateId {
+    let resource = &binding.spec.resource;
+    TemplateId {
+        api_version: resource.api_version.clone(),
+        kind: resource.kind.clone(),
+        namespace: resource.namespace.clone(),
+        name: resource.name.clone(),
     }
 }
 

@@ -58,6 +58,11 @@ impl Path {
         Self(keys.into_iter().map(|key| Segment::Key(key.to_owned())).collect())
     }
 
+    /// Whether it is about a status.
+    pub(crate) fn is_of_status(&self) -> bool {
+        self.0.first() == Some(&Segment::Key("status".to_owned()))
+    }
+
     /// What is there; none when something on the way is missing.
     pub fn get<'a>(&self, object: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(object, |at, segment| match segment {

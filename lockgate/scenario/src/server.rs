@@ -114,7 +114,7 @@ impl Server {
     /// Replaces an object whatever it is now.
     pub(crate) async fn replace(&self, object: &Value) -> Result<Written, Problem> {
         let (resource, path) = self.locate(object).await?;
-        self.rewrite(resource, &path, |present| {
+        self.rewrite(resource, &path, "", |present| {
             let mut wanted = object.clone();
             wanted["metadata"]["resourceVersion"] = present["metadata"]["resourceVersion"].clone();
             Ok(wanted)
@@ -122,10 +122,12 @@ impl Server {
         .await
     }
 
-    /// Sets fields of an object.
+    /// Sets fields of an object. Those of a status are the status's, which servers keep apart.
     pub(crate) async fn edit(&self, of: &Reference, set: &[(Path, Value)]) -> Result<Written, Problem> {
         let (resource, path) = self.find(of).await?;
-        self.rewrite(resource, &path, |present| {
+        let of_status = set.iter().all(|(path, _)| path.is_of_status());
+        let part = if of_status { "/status" } else { "" };
+        self.rewrite(resource, &path, part, |present| {
             let mut wanted = present.clone();
             for (path, value) in set {
                 path.set(&mut wanted, value).map_err(Problem::Broken)?;
@@ -139,12 +141,13 @@ impl Server {
         &self,
         resource: Resource,
         path: &str,
+        part: &str,
         change: impl Fn(&Value) -> Result<Value, Problem>,
     ) -> Result<Written, Problem> {
         for attempt in 1.. {
             let present = self.send(Method::GET, path, "", String::new()).await?;
             let wanted = change(&present)?;
-            let put = format!("{path}?fieldManager={MANAGER}&fieldValidation=Strict");
+            let put = format!("{path}{part}?fieldManager={MANAGER}&fieldValidation=Strict");
             match self
                 .send(Method::PUT, &put, "application/json", wanted.to_string())
                 .await

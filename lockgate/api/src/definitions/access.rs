@@ -8,13 +8,14 @@
 use serde_json::{Value, json};
 
 use super::policies::GROUP as POLICIES;
-use super::{bindings, clusters};
+use super::{bindings, clusters, ocm};
 use crate::keys;
 
 const NAME: &str = "lockgate-controller";
 /// The controllers as a server knows them.
 pub(super) const USER: &str = "system:serviceaccount:karmada-system:lockgate-controller";
 const READ: [&str; 3] = ["get", "list", "watch"];
+const WRITE: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The namespaces of the control plane.
@@ -92,6 +93,13 @@ fn controller_rules() -> Vec<Value> {
             &["resourcebindings", "clusterresourcebindings", "works"],
             &["create", "delete"],
         ),
+        // Every Cluster has its ManagedCluster; the sets of all and of the others; decisions of placements.
+        rule(
+            ocm::GROUP,
+            &["managedclusters", "placementdecisions"],
+            &["create", "delete"],
+        ),
+        rule(ocm::GROUP, &["managedclustersets"], &["create"]),
         // Execution namespaces come and go with clusters. Names of namespaces cannot be limited for create.
         rule("", &["namespaces"], &["create", "delete"]),
         // Definitions that somebody deletes are made again.
@@ -141,16 +149,23 @@ fn tenant_roles() -> [Value; 2] {
                 ),
                 // Which clusters there are decides what a policy can say. Only a binding for the whole hub grants it.
                 rule(clusters::GROUP, &["clusters"], &READ),
+                rule(
+                    ocm::GROUP,
+                    &["placements", "placementdecisions", "managedclustersetbindings"],
+                    &READ,
+                ),
+                rule(ocm::GROUP, &["placements/status"], &["get"]),
+                rule(ocm::GROUP, &["managedclusters", "managedclustersets"], &READ),
             ],
         ),
         aggregated(
             "lockgate-edit",
             &["edit", "admin"],
-            vec![rule(
-                POLICIES,
-                &policies,
-                &["create", "update", "patch", "delete", "deletecollection"],
-            )],
+            vec![
+                rule(POLICIES, &policies, &WRITE),
+                // Which sets a namespace may use is decided by whoever may bind them.
+                rule(ocm::GROUP, &["placements"], &WRITE),
+            ],
         ),
     ]
 }

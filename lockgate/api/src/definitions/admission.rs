@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::policies::{GROUP, VERSION};
 use super::schema::{LABEL_VALUE_LENGTH, QUALIFIED_NAME, QUALIFIED_NAME_LENGTH};
-use super::{access, clusters};
+use super::{access, clusters, ocm};
 use crate::keys;
 
 /// What a policy is made from.
@@ -35,6 +35,12 @@ pub(super) fn policies() -> Vec<Value> {
     ]
     .into_iter()
     .flat_map(Policy::build)
+    .chain(rights().into_iter().flat_map(|policy| {
+        let [mut policy, binding] = policy.build();
+        // A server that cannot ask about rights lets it pass: its operators are its administrators.
+        policy["spec"]["failurePolicy"] = json!("Ignore");
+        [policy, binding]
+    }))
     .collect()
 }
 
@@ -323,6 +329,55 @@ fn deletion_protected() -> Policy {
             "reason": "Forbidden",
         })],
     }
+}
+
+/// Who accepts a cluster may update its `accept`, and who binds a set may create its `bind`: rights to subresources that
+/// are not there, as OCM grants them.
+fn rights() -> [Policy; 2] {
+    let may = |resource: &str, subresource: &str, name: &str, verb: &str| {
+        format!(
+            "authorizer.group('{}').resource('{resource}').subresource('{subresource}').name({name}).check('{verb}').allowed()",
+            ocm::GROUP
+        )
+    };
+    let forbidden = |expression: String, message: &str| json!({"expression": expression, "message": message, "reason": "Forbidden"});
+    [
+        Policy {
+            name: "lockgate-accept-clusters",
+            rules: vec![resources(
+                ocm::GROUP,
+                "*",
+                &["CREATE", "UPDATE"],
+                &["managedclusters"],
+            )],
+            label: None,
+            user: None,
+            variables: Vec::new(),
+            validations: vec![forbidden(
+                format!(
+                    "!object.spec.hubAcceptsClient || (oldObject != null && oldObject.spec.hubAcceptsClient) || {}",
+                    may("managedclusters", "accept", "object.metadata.name", "update")
+                ),
+                "spec.hubAcceptsClient: to accept a cluster needs the right to update managedclusters/accept",
+            )],
+        },
+        Policy {
+            name: "lockgate-bind-cluster-sets",
+            rules: vec![resources(
+                ocm::GROUP,
+                "*",
+                &["CREATE"],
+                &["managedclustersetbindings"],
+            )],
+            label: None,
+            user: None,
+            variables: Vec::new(),
+            validations: vec![forbidden(
+                may("managedclustersets", "bind", "object.spec.clusterSet", "create"),
+                "spec.clusterSet: to bind a set needs the right to create managedclustersets/bind",
+            )],
+        },
+    ]
 }
 
 /// The controllers put labels on roles, and grant nothing.

@@ -60,6 +60,28 @@ async fn controller(server: &Server) {
         ("delete shop:rolloutpolicies.policy.karmada.io", false),
         ("delete :clusters.cluster.karmada.io", false),
         ("create :namespaces", true),
+        ("create :managedclusters.cluster.open-cluster-management.io", true),
+        (
+            "update :managedclusters/accept.cluster.open-cluster-management.io",
+            true,
+        ),
+        (
+            "create shop:placementdecisions.cluster.open-cluster-management.io",
+            true,
+        ),
+        ("delete shop:placements.cluster.open-cluster-management.io", false),
+        (
+            "create shop:managedclustersetbindings.cluster.open-cluster-management.io",
+            false,
+        ),
+        (
+            "create :managedclustersets.cluster.open-cluster-management.io",
+            true,
+        ),
+        (
+            "delete :managedclustersets.cluster.open-cluster-management.io",
+            false,
+        ),
         ("create :customresourcedefinitions.apiextensions.k8s.io", true),
         ("create shop:events", true),
         ("create default:events.events.k8s.io", true),
@@ -189,6 +211,32 @@ async fn tenants(server: &Server) {
         ("update shop:resourcebindings.work.karmada.io", false, false),
         ("delete shop:resourcebindings.work.karmada.io", false, false),
         ("get shop:works.work.karmada.io", false, false),
+        (
+            "list shop:placements.cluster.open-cluster-management.io",
+            true,
+            true,
+        ),
+        (
+            "create shop:placements.cluster.open-cluster-management.io",
+            false,
+            true,
+        ),
+        (
+            "get shop:placementdecisions.cluster.open-cluster-management.io",
+            true,
+            true,
+        ),
+        (
+            "update shop:placementdecisions.cluster.open-cluster-management.io",
+            false,
+            false,
+        ),
+        // Which sets a namespace may use is not up to its tenants.
+        (
+            "create shop:managedclustersetbindings.cluster.open-cluster-management.io",
+            false,
+            false,
+        ),
         ("list shop:works.work.karmada.io", false, false),
         (
             "create :clusterpropagationpolicies.policy.karmada.io",

@@ -47,7 +47,7 @@ const BUILT_IN: [(&str, &str, bool); 14] = [
 pub(crate) struct Server {
     pub(crate) client: Client,
     // Its work ends when it is dropped.
-    _embedded: Option<ApiServer>,
+    embedded: Option<ApiServer>,
 }
 
 /// What a server answered.
@@ -87,7 +87,7 @@ impl Server {
         let user = UserInfo::new("tester", ["system:masters"]).authenticated();
         Self {
             client: Client::new(server.as_user(user), "default"),
-            _embedded: Some(server),
+            embedded: Some(server),
         }
     }
 
@@ -104,9 +104,14 @@ impl Server {
             .unwrap();
         let server = Self {
             client: Client::try_from(config).unwrap(),
-            _embedded: None,
+            embedded: None,
         };
         Some((server, running))
+    }
+
+    /// Whether it is the embedded one.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
     }
 
     /// Sends one request, as `user` if one is given.
@@ -262,6 +267,17 @@ pub(crate) fn sample(kind: &str, spec: &Value) -> Value {
         ),
         "Work" => ("work.karmada.io/v1alpha1", json!({})),
         "Cluster" => ("cluster.karmada.io/v1alpha1", json!({"syncMode": "Push"})),
+        "ResourceInterpreterCustomization" => (
+            "config.karmada.io/v1alpha1",
+            json!({"target": {"apiVersion": "v1", "kind": "X"}, "customizations": {}}),
+        ),
+        "ManagedCluster" => ("cluster.open-cluster-management.io/v1", json!({})),
+        "ManagedClusterSet" => ("cluster.open-cluster-management.io/v1beta2", json!({})),
+        "ManagedClusterSetBinding" => (
+            "cluster.open-cluster-management.io/v1beta2",
+            json!({"clusterSet": "sample"}),
+        ),
+        "Placement" => ("cluster.open-cluster-management.io/v1beta1", json!({})),
         _ => panic!("no such kind: {kind}"),
     };
     let mut whole: Map<String, Value> = least.as_object().unwrap().clone();

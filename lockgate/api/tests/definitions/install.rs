@@ -62,6 +62,10 @@ async fn in_force(server: &Server) {
         "ClusterResourceBinding",
         "Work",
         "Cluster",
+        "ManagedCluster",
+        "ManagedClusterSet",
+        "ManagedClusterSetBinding",
+        "Placement",
     ] {
         server
             .until(kind, async || {

@@ -8,6 +8,7 @@ mod access;
 mod admission;
 mod harness;
 mod install;
+mod ocm;
 mod refused;
 mod tables;
 
@@ -20,6 +21,7 @@ async fn all(server: &Server) {
     admission::check(server).await;
     accepted::check(server).await;
     tables::check(server).await;
+    ocm::check(server).await;
     access::check(server).await;
 }
 

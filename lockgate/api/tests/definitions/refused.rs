@@ -1,6 +1,8 @@
 //! What is refused, with a message that names the field.
 
 mod clusters;
+mod interpreters;
+mod ocm;
 mod overrides;
 mod placements;
 mod policies;
@@ -22,6 +24,9 @@ pub(crate) async fn check(server: &Server) {
         overrides::overrides(),
         clusters::clusters(),
         clusters::others(),
+        interpreters::interpreters(),
+        ocm::placements(),
+        ocm::clusters(),
     ];
     for (kind, spec, field) in cases.concat() {
         // Both kinds of a policy share their rules.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lockgate_api::policy::Suspension;
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, RolloutPolicy, keys, names};
+use lockgate_engine::dependencies::is_attached;
 use lockgate_engine::gate::{Holds, ReleaseInput, is_about, suspended_by};
 
 use crate::status::objects::{Known, Objects};
@@ -171,6 +172,13 @@ fn held(binding: &Binding, holds: &Holds<'_>, cluster: &str, objects: &Objects) 
 
 /// The state of a binding whose worst place is that.
 pub(crate) fn whole(binding: &Binding, worst: Option<State>) -> (State, String) {
+    let alone = is_attached(binding);
+    if alone && binding.spec.required_by.is_empty() {
+        return (
+            State::NotPropagated,
+            "nothing needs it any more, and no policy matches".to_owned(),
+        );
+    }
     let scheduled = Condition::find(&binding.status.conditions, "Scheduled");
     let mut candidates = vec![];
     if let Some(scheduled) = scheduled.filter(|condition| condition.status == "False") {
@@ -183,6 +191,7 @@ pub(crate) fn whole(binding: &Binding, worst: Option<State>) -> (State, String) 
         ));
     }
     match worst {
+        Some(worst) if alone => candidates.push((worst, needed_by(binding))),
         Some(worst) => candidates.push((worst, String::new())),
         None if scheduled.is_none() => candidates.push((State::Waiting, "it is not placed yet".to_owned())),
         None => candidates.push((State::Healthy, String::new())),
@@ -192,6 +201,23 @@ pub(crate) fn whole(binding: &Binding, worst: Option<State>) -> (State, String) 
         .into_iter()
         .min_by_key(|(state, _)| *state)
         .unwrap_or((State::Unknown, String::new()))
+}
+
+/// Who needs what no policy places.
+fn needed_by(binding: &Binding) -> String {
+    const SHOWN: usize = 5;
+    let names: Vec<String> = binding
+        .spec
+        .required_by
+        .iter()
+        .take(SHOWN)
+        .map(|by| format!("{}/{}", by.namespace, by.name))
+        .collect();
+    let more = match binding.spec.required_by.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("no policy places it; it follows {}{more}", names.join(", "))
 }
 
 /// Whether nobody stands behind a binding, so that it stays as it is.

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, RolloutPolicy, Work, keys, names};
+use lockgate_engine::observe::OBSERVED;
 use serde_json::Value;
 
 /// The hub's objects.
@@ -98,6 +99,8 @@ pub(crate) struct WorkView {
     pub(crate) replicas: Option<i64>,
     pub(crate) applied: Option<Condition>,
     pub(crate) health: String,
+    /// Why nobody can tell how it does; empty if somebody can.
+    pub(crate) unobserved: String,
     pub(crate) status: Option<Value>,
 }
 
@@ -130,6 +133,8 @@ impl WorkView {
                 .to_owned(),
             applied: Condition::find(&work.status.conditions, "Applied").cloned(),
             health: seen.health,
+            unobserved: Condition::find(&work.status.conditions, OBSERVED)
+                .map_or_else(String::new, |condition| condition.message.clone()),
             status: seen.status,
             name: work.metadata.name,
         })

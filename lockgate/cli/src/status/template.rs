@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockgate_api::{Binding, Cluster, RolloutPolicy, names};
+use lockgate_api::{Binding, Cluster, Condition, RolloutPolicy, names};
 use lockgate_engine::claim::{Claim, propagation_differs};
 use lockgate_engine::place::{self, PlaceInput};
 use lockgate_engine::{Gates, TemplateId, gate};
@@ -203,6 +203,16 @@ fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<
             )
         })
         .collect();
+    for line in &mut lines {
+        if let Some(why) = binding.and_then(|binding| unrendered(binding, &line.cluster)) {
+            line.state = State::Failing;
+            line.reason = why;
+        }
+        let work = works.get(line.cluster.as_str());
+        if let (State::Unknown, Some(work)) = (line.state, work.filter(|work| !work.unobserved.is_empty())) {
+            line.reason.clone_from(&work.unobserved);
+        }
+    }
     for (cluster, work) in &works {
         if targets.contains_key(*cluster) {
             continue;
@@ -221,6 +231,20 @@ fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<
     }
     lines.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     lines
+}
+
+/// Why there is no new manifest for a cluster: its Work is as it was, and only the binding says so.
+fn unrendered(binding: &Binding, cluster: &str) -> Option<String> {
+    let rendered =
+        Condition::find(&binding.status.conditions, "Rendered").filter(|condition| !condition.is_true())?;
+    let items = &binding.status.aggregated_status;
+    let item = items
+        .iter()
+        .find(|item| item.cluster_name == cluster && !item.applied && !item.applied_message.is_empty())?;
+    rendered
+        .message
+        .contains(&item.applied_message)
+        .then(|| item.applied_message.clone())
 }
 
 fn place_line(

@@ -51,6 +51,11 @@ pub(crate) fn without_binding(
     if let Some(why) = skipped(id, template, namespace) {
         return why;
     }
+    let place = if namespace { &id.name } else { &id.namespace };
+    if objects.cluster(place).is_some() {
+        let note = format!("the namespace {place} is that of the cluster of its name: nothing in it is sent");
+        return Why::because(note).next("lockgate status");
+    }
     if let Some(claim) = claim {
         return Why::because(claimed(claim, objects));
     }

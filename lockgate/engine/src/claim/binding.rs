@@ -16,20 +16,25 @@ pub fn activated_spec(
     previous: Option<&BindingSpec>,
 ) -> BindingSpec {
     let mut spec = previous.cloned().unwrap_or_default();
+    spec.resource = reference(template);
+    let workload = render::workload(template);
+    spec.replicas = workload.as_ref().map_or(0, |workload| workload.replicas);
+    spec.replica_requirements = workload.and_then(|workload| workload.requirements);
+    apply_policy(policy, &mut spec);
+    spec
+}
+
+/// How a binding names its template.
+pub fn reference(template: &Value) -> ObjectReference {
     let id = TemplateId::of(template);
-    spec.resource = ObjectReference {
+    ObjectReference {
         api_version: id.api_version,
         kind: id.kind,
         namespace: id.namespace,
         name: id.name,
         uid: object::meta_text(template, "uid").to_owned(),
         resource_version: object::meta_text(template, "resourceVersion").to_owned(),
-    };
-    let workload = render::workload(template);
-    spec.replicas = workload.as_ref().map_or(0, |workload| workload.replicas);
-    spec.replica_requirements = workload.and_then(|workload| workload.requirements);
-    apply_policy(policy, &mut spec);
-    spec
+    }
 }
 
 /// Whether the policy's propagation fields differ from the activated ones.

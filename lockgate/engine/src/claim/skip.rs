@@ -37,7 +37,7 @@ impl SkipReason {
 
 /// Whether no object of this kind is ever a template.
 pub fn skip_kind(api_version: &str, kind: &str) -> bool {
-    const GROUPS: [&str; 9] = [
+    const GROUPS: [&str; 10] = [
         "cluster.karmada.io",
         "policy.karmada.io",
         "work.karmada.io",
@@ -47,6 +47,7 @@ pub fn skip_kind(api_version: &str, kind: &str) -> bool {
         "remedy.karmada.io",
         "apps.karmada.io",
         "events.k8s.io",
+        "cluster.open-cluster-management.io",
     ];
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     GROUPS.contains(&group)

@@ -8,14 +8,33 @@ use std::collections::BTreeSet;
 use lockgate_api::keys;
 use serde_json::{Map, Value};
 
+use crate::interpret::{InterpretError, Interpreter};
 use crate::object;
 use crate::render::TOKEN_SECRET;
 
-/// The object to write: the manifest, with what the member's object keeps.
-pub(super) fn retain(manifest: &Value, live: &Value) -> Value {
+/// The object to write: the manifest, with what the member's object keeps. A script, if there is one, stands for what is known
+/// of the kind; what holds for the metadata of all kinds is not up to it.
+pub(super) fn retain(
+    manifest: &Value,
+    live: &Value,
+    interpreter: Option<&Interpreter>,
+) -> Result<Value, InterpretError> {
     let mut desired = manifest.clone();
+    retain_common(&mut desired, live);
+    match interpreter.and_then(|interpreter| interpreter.retain(&desired, live)) {
+        Some(answer) => {
+            let mut answer = answer?;
+            answer["metadata"] = desired["metadata"].take();
+            desired = answer;
+        }
+        None => retain_by_kind(&mut desired, manifest, live),
+    }
+    Ok(desired)
+}
+
+fn retain_common(desired: &mut Value, live: &Value) {
     let Some(fields) = desired.as_object_mut() else {
-        return desired;
+        return;
     };
     // Where the status is no subresource, a write without it would remove it; elsewhere it is not looked at.
     take(fields, live, "status");
@@ -33,6 +52,12 @@ pub(super) fn retain(manifest: &Value, live: &Value) -> Value {
             retain_keys(metadata, live[field].as_object(), field, ours.unwrap_or_default());
         }
     }
+}
+
+fn retain_by_kind(desired: &mut Value, manifest: &Value, live: &Value) {
+    let Some(fields) = desired.as_object_mut() else {
+        return;
+    };
     match (
         object::text(manifest, "apiVersion"),
         object::text(manifest, "kind"),
@@ -57,7 +82,6 @@ pub(super) fn retain(manifest: &Value, live: &Value) -> Value {
         ("v1", "Secret") if object::text(manifest, "type") == TOKEN_SECRET => take(fields, live, "data"),
         _ => {}
     }
-    desired
 }
 
 /// Keeps the keys that were never ours. A key that is listed as ours and no longer wanted goes.

@@ -50,6 +50,7 @@ fn word(manifest: &Value, live: Option<&Value>, last: Option<&LastApplied>, work
         live,
         last_applied: last,
         work_generation,
+        interpreter: None,
     });
     match decided {
         Dispatch::Create(_) => "create".to_owned(),
@@ -205,6 +206,7 @@ fn what_is_not_ours_is_taken_only_if_the_manifest_says_so() {
         live: Some(&theirs),
         last_applied: None,
         work_generation: 1,
+        interpreter: None,
     };
     let message = "resource(kind=Deployment, shop/web) already exists in the cluster member1 and the \
                    work.karmada.io/conflict-resolution strategy value is empty, Karmada will not manage this resource";
@@ -235,7 +237,7 @@ fn keys_that_were_ours_go_and_others_stay() {
     live["metadata"]["annotations"]["theirs"] = json!("1");
     live["metadata"]["annotations"][keys::MANAGED_LABELS] = json!("app,gone,karmada.io/managed");
     live["metadata"]["annotations"][keys::MANAGED_ANNOTATIONS] = json!("gone,work.karmada.io/name");
-    let written = retain::retain(&manifest(), &live);
+    let written = retain::retain(&manifest(), &live, None).unwrap();
     let mut expected = manifest()["metadata"].clone();
     expected["resourceVersion"] = json!("10");
     expected["labels"]["theirs"] = json!("1");
@@ -322,12 +324,16 @@ fn kinds_keep_what_the_member_gave_them() {
     ];
     for (api, kind, desired, live, expected) in table {
         let manifest = object(api, kind, desired);
-        let written = retain::retain(&manifest, &object(api, kind, live));
+        let written = retain::retain(&manifest, &object(api, kind, live), None).unwrap();
         assert_eq!(written["spec"], expected, "{kind}");
-        assert_eq!(retain::retain(&manifest, &written), written, "{kind} settles");
+        assert_eq!(
+            retain::retain(&manifest, &written, None).unwrap(),
+            written,
+            "{kind} settles"
+        );
     }
     // Things outside of spec, and by label.
-    let retained = |desired: Value, live: Value| retain::retain(&desired, &live);
+    let retained = |desired: Value, live: Value| retain::retain(&desired, &live, None).unwrap();
     assert_eq!(
         retained(
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 2},

@@ -29,6 +29,44 @@ pub struct Selected {
     pub claims: BTreeMap<String, String>,
 }
 
+/// What is cut into groups: anything with a name, labels and claims.
+pub trait Member {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// The value of one of its labels.
+    fn label(&self, key: &str) -> Option<&str>;
+    /// The value of one of its claims.
+    fn claim(&self, name: &str) -> Option<&str>;
+}
+
+impl Member for Selected {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.labels.get(key).map(String::as_str)
+    }
+
+    fn claim(&self, name: &str) -> Option<&str> {
+        self.claims.get(name).map(String::as_str)
+    }
+}
+
+impl<M: Member> Member for &M {
+    fn name(&self) -> &str {
+        (*self).name()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        (*self).label(key)
+    }
+
+    fn claim(&self, name: &str) -> Option<&str> {
+        (*self).claim(name)
+    }
+}
+
 /// A group that somebody asked for by name. Both selectors must match; one that is absent or empty always does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedGroup {
@@ -59,8 +97,8 @@ pub enum GroupingError {
 /// The decision groups of a selection: the named ones in the order in which they are listed, then everybody else, each cut
 /// by name into groups of the size. A cluster that matches several named groups is in the first of them; a named group that
 /// nobody matches is no group. A percentage is one of the whole selection. Nobody selected is one empty group.
-pub fn cut(
-    selected: &[Selected],
+pub fn cut<M: Member>(
+    selected: &[M],
     named: &[NamedGroup],
     size: Option<&IntOrString>,
 ) -> Result<Groups, GroupingError> {
@@ -73,9 +111,9 @@ pub fn cut(
             .filter(|size| (1..=selected.len()).contains(size))
             .unwrap_or(selected.len()),
     };
-    let mut rest: Vec<&Selected> = selected.iter().collect();
-    rest.sort_by(|a, b| a.name.cmp(&b.name));
-    rest.dedup_by(|a, b| a.name == b.name);
+    let mut rest: Vec<&M> = selected.iter().collect();
+    rest.sort_by(|a, b| a.name().cmp(b.name()));
+    rest.dedup_by(|a, b| a.name() == b.name());
     let mut groups = Vec::new();
     for group in named {
         let compile = |selector: &Option<LabelSelector>| {
@@ -92,10 +130,10 @@ pub fn cut(
         let (members, others) = rest.into_iter().partition(|cluster| {
             labels
                 .as_ref()
-                .is_none_or(|labels| labels.matches(lookup(&cluster.labels)))
+                .is_none_or(|labels| labels.matches(|key| cluster.label(key)))
                 && claims
                     .as_ref()
-                    .is_none_or(|claims| claims.matches(lookup(&cluster.claims)))
+                    .is_none_or(|claims| claims.matches(|name| cluster.claim(name)))
         });
         rest = others;
         push(&mut groups, &group.name, members, size);
@@ -107,12 +145,12 @@ pub fn cut(
     Ok(Groups::new(groups))
 }
 
-fn push(groups: &mut Vec<DecisionGroup>, name: &str, members: Vec<&Selected>, size: usize) {
+fn push<M: Member>(groups: &mut Vec<DecisionGroup>, name: &str, members: Vec<&M>, size: usize) {
     for chunk in members.chunks(size.max(1)) {
         groups.push(DecisionGroup {
             index: groups.len() as u32,
             name: name.to_owned(),
-            clusters: chunk.iter().map(|cluster| cluster.name.clone()).collect(),
+            clusters: chunk.iter().map(|cluster| cluster.name().to_owned()).collect(),
         });
     }
 }
@@ -145,8 +183,4 @@ pub fn decision_parts(groups: &Groups) -> Vec<DecisionPart<'_>> {
         group.clusters.chunks(DECISION_SIZE).for_each(push);
     }
     parts
-}
-
-fn lookup<'a>(labels: &'a BTreeMap<String, String>) -> impl Fn(&str) -> Option<&'a str> {
-    |key| labels.get(key).map(String::as_str)
 }

@@ -67,6 +67,7 @@ fn removals_are_the_slowest_step() {
     ];
     for (own, required, missing, expected, gated) in table {
         let spec = spec(json!({
+            "placement": {},
             "clusters": clusters(own),
             "requiredBy": [{ "name": "main", "clusters": clusters(required) }],
         }));
@@ -86,6 +87,15 @@ fn removals_are_the_slowest_step() {
             "{own:?} {required:?} {missing:?}"
         );
     }
+}
+
+#[test]
+fn what_nobody_needs_any_more_goes() {
+    let spec = spec(json!({ "requiredBy": [] }));
+    assert_eq!(
+        removal(&spec, &BTreeSet::new(), Gates::default()),
+        Removal::Remove
+    );
 }
 
 #[test]

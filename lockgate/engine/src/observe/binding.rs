@@ -88,7 +88,8 @@ fn why_not(conditions: &[Condition]) -> String {
     }
 }
 
-fn fully_applied(full: bool, now: Timestamp) -> Condition {
+/// The condition `FullyApplied`.
+pub fn fully_applied(full: bool, now: Timestamp) -> Condition {
     let (status, reason, message) = if full {
         (
             "True",

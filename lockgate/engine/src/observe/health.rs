@@ -1,9 +1,10 @@
-//! Whether a member object does what it should. Kinds without a rule are healthy.
+//! Whether a member object does what it should. Kinds without a rule say so by the conditions that are customary, and are
+//! healthy if they do not.
 
 use serde_json::Value;
 
 use super::kind::Kind;
-use super::{Health, count, is_true};
+use super::{Health, condition, count, is_true};
 use crate::object::generation;
 
 /// The health of a live member object.
@@ -28,14 +29,32 @@ pub(super) fn health(live: &Value) -> Health {
         Kind::Ingress => is_reachable(status),
         Kind::PersistentVolumeClaim => status["phase"] == "Bound",
         Kind::PodDisruptionBudget => count(status, "currentHealthy") >= count(status, "desiredHealthy"),
-        Kind::Job | Kind::CronJob | Kind::PersistentVolume | Kind::HorizontalPodAutoscaler | Kind::Other => {
-            true
-        }
+        Kind::Job | Kind::CronJob | Kind::PersistentVolume | Kind::HorizontalPodAutoscaler => true,
+        Kind::Other => return by_conditions(live),
     };
     if healthy {
         Health::Healthy
     } else {
         Health::Unhealthy
+    }
+}
+
+/// What an object says of itself: its controller has seen it, nothing has failed for good, and it is ready or available.
+fn by_conditions(live: &Value) -> Health {
+    let status = &live["status"];
+    let behind = |said: &Value| {
+        said.get("observedGeneration")
+            .and_then(Value::as_i64)
+            .is_some_and(|seen| seen < generation(live))
+    };
+    if is_true(status, "Failed") || is_true(status, "Stalled") || behind(status) {
+        return Health::Unhealthy;
+    }
+    let said = condition(status, "Ready").or_else(|| condition(status, "Available"));
+    match said.map(|said| (behind(said), said["status"].as_str())) {
+        None | Some((false, Some("True"))) => Health::Healthy,
+        Some((_, Some("Unknown"))) => Health::Unknown,
+        Some(_) => Health::Unhealthy,
     }
 }
 

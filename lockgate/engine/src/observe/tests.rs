@@ -1,5 +1,6 @@
 //! What is seen of member objects, kind by kind; what Works and bindings say of it is in [`said`].
 
+mod custom;
 mod said;
 
 use serde_json::json;

@@ -65,6 +65,21 @@ fn dispatching_is(status: &str, reason: &str, message: String, now: Timestamp) -
     }
 }
 
+/// The type of the condition that is there while the member's object cannot be read.
+pub const OBSERVED: &str = "Observed";
+
+/// The condition of a Work whose object is there, and of which a script does not say how it does.
+pub fn unobserved(why: &str, now: Timestamp) -> Condition {
+    Condition {
+        kind: OBSERVED.to_owned(),
+        status: "False".to_owned(),
+        observed_generation: None,
+        last_transition_time: stamp(now),
+        reason: "ScriptFailed".to_owned(),
+        message: cut(why, FAILURE).to_owned(),
+    }
+}
+
 /// Whether the member took the Work as it is now. What was said of an older generation does not count.
 pub fn is_applied(work: &Work) -> bool {
     Condition::find(&work.status.conditions, APPLIED)

@@ -110,14 +110,18 @@ pub(super) fn of_input(input: &RenderInput<'_>, rules: &[SelectedRule<'_>]) -> S
 fn of_rules(content: &ValueHash, input: &RenderInput<'_>, rules: &[SelectedRule<'_>]) -> String {
     let resolution =
         template_resolution(input.template).unwrap_or_else(|| policy_resolution(input.conflict_resolution));
-    shown(&json!({
+    let mut inputs = json!({
         "template": content.to_string(),
         "binding": input.binding_id,
         "replicas": input.replicas,
         "completions": input.completions,
         "conflictResolution": resolution,
         "overrides": rules.iter().map(counted_rule).collect::<Vec<_>>(),
-    }))
+    });
+    if let Some(script) = input.reviser.filter(|_| input.replicas.is_some()) {
+        inputs["reviser"] = script.digest().into();
+    }
+    shown(&inputs)
 }
 
 pub(super) fn of_namespace(namespace: &Value, rules: &[SelectedRule<'_>]) -> String {

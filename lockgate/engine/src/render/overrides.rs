@@ -141,7 +141,7 @@ impl SelectedRule<'_> {
         }
     }
 
-    fn policy_text(&self) -> String {
+    pub(super) fn policy_text(&self) -> String {
         let metadata = &self.policy.metadata;
         if metadata.namespace.is_empty() {
             format!("ClusterOverridePolicy {}", metadata.name)
@@ -150,7 +150,7 @@ impl SelectedRule<'_> {
         }
     }
 
-    fn rule_text(&self) -> String {
+    pub(super) fn rule_text(&self) -> String {
         if self.policy.spec.override_rules.is_empty() {
             "overriders".to_owned()
         } else {

@@ -34,12 +34,7 @@ pub fn prune(manifest: &mut Value) {
     let Some(fields) = manifest.as_object_mut() else {
         return;
     };
-    fields.remove("status");
-    if let Some(metadata) = map_at(fields, &["metadata"]) {
-        for field in SERVER_METADATA {
-            metadata.remove(field);
-        }
-    }
+    remove_servers(fields);
     match kind.as_str() {
         "Deployment" => remove_annotations(
             fields,
@@ -57,6 +52,22 @@ pub fn prune(manifest: &mut Value) {
         "Service" => prune_service(fields),
         "PersistentVolumeClaim" => remove_annotations(fields, &["volume.kubernetes.io/selected-node"]),
         _ => {}
+    }
+}
+
+/// Removes what servers write: it moves without anybody wanting something, so that nothing may follow from it.
+pub(super) fn prune_servers(manifest: &mut Value) {
+    if let Some(fields) = manifest.as_object_mut() {
+        remove_servers(fields);
+    }
+}
+
+fn remove_servers(fields: &mut Map<String, Value>) {
+    fields.remove("status");
+    if let Some(metadata) = map_at(fields, &["metadata"]) {
+        for field in SERVER_METADATA {
+            metadata.remove(field);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use machinery_value::quantity::{Format, Quantity};
 use serde_json::{Map, Value};
 
 /// `replicaRequirements` for a pod's spec; none if it asks for nothing.
-pub(super) fn requirements(pod_spec: &Value) -> Option<Value> {
+pub(crate) fn requirements(pod_spec: &Value) -> Option<Value> {
     let mut found = Map::new();
     if let Some(claim) = node_claim(pod_spec) {
         found.insert("nodeClaim".to_owned(), claim);

@@ -1,3 +1,5 @@
+mod properties;
+
 use serde_json::json;
 
 use super::*;
@@ -28,7 +30,7 @@ fn web() -> Value {
 }
 
 /// Everything that rendering needs, to be changed bit by bit.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Case {
     template: Value,
     binding: Binding,
@@ -65,6 +67,7 @@ impl Case {
             cluster: &self.cluster,
             replicas: self.replicas,
             completions: self.completions,
+            reviser: None,
             overrides: &self.overrides,
             conflict_resolution: &self.conflict_resolution,
         }

@@ -1,9 +1,13 @@
 //! Workloads: kinds that have replicas to give out.
 
+use std::collections::BTreeMap;
+
+use lockgate_api::BindingSpec;
 use serde_json::Value;
 
 use super::requirements::requirements;
-use crate::object;
+use crate::object::{self, TemplateId};
+use crate::place::webster;
 
 /// What placing must know of a template that has replicas.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +45,27 @@ pub fn workload(template: &Value) -> Option<Workload> {
         replicas: asked.unwrap_or(1),
         requirements: template.pointer(counting.pod_spec).and_then(requirements),
     })
+}
+
+/// How many completions of a Job each cluster gets, if they are divided: in the proportion of the replicas.
+pub fn completions(spec: &BindingSpec, template: &Value) -> BTreeMap<String, i64> {
+    let divided = spec
+        .placement
+        .as_ref()
+        .and_then(|placement| placement.replica_scheduling.as_ref())
+        .is_some_and(|scheduling| scheduling.replica_scheduling_type != "Duplicated");
+    let id = TemplateId::of(template);
+    match template["spec"]["completions"].as_i64() {
+        Some(total) if divided && id.kind == "Job" && id.group() == "batch" => {
+            let weights: Vec<(String, i64)> = spec
+                .clusters
+                .iter()
+                .map(|target| (target.name.clone(), target.replicas))
+                .collect();
+            webster(total, &weights, &spec.resource.uid).into_iter().collect()
+        }
+        _ => BTreeMap::new(),
+    }
 }
 
 /// Sets the replicas that one cluster gets. Kinds that have no field for them stay as they are.

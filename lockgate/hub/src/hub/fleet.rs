@@ -34,7 +34,9 @@ pub(super) fn start_clusters(
             let state = state.upgrade()?;
             let works = &state.caches.works;
             let namespace = lockgate_api::names::execution_namespace(cluster);
-            works.synced().then(|| works.list_in(&namespace).len())
+            // The ManagedCluster goes before the Cluster, as the Works do.
+            let managed = usize::from(state.ocm.holds(cluster));
+            works.synced().then(|| works.list_in(&namespace).len() + managed)
         }
     };
     let clusters = Arc::new(Clusters::start(ClustersOptions {
@@ -89,6 +91,7 @@ fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
 fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChange) {
     refresh_clusters(state, clusters);
     count_cluster(state, change);
+    wake_managed(state, change);
     match change {
         ClusterChange::Link(name) => {
             state.members.connect(name, member_link(state, clusters, name));
@@ -117,6 +120,22 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
             intake::wake_bound(state, |_| true);
             intake::wake_lane(state, name);
         }
+    }
+}
+
+/// The ManagedCluster follows its Cluster.
+fn wake_managed(state: &State, change: &ClusterChange) {
+    // Of what else changes it says nothing.
+    if let ClusterChange::Joined(name)
+    | ClusterChange::Fingerprint(name)
+    | ClusterChange::Leaving(name)
+    | ClusterChange::Gone(name) = change
+    {
+        state.ocm.clusters.add(name.clone(), 1);
+    }
+    if let ClusterChange::Joined(name) | ClusterChange::Gone(name) = change {
+        // What is in a namespace of that name is a template, or is one no longer.
+        intake::wake_inside(state, name);
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) async fn check_installed(link: &Link) -> Result<(), HubError> {
         Resource::rollout_policies(),
         Resource::cluster_rollout_policies(),
         Resource::clusters(),
+        Resource::interpreter_customizations(),
+        Resource::placements(),
     ] {
         match link.get(&format!("{}?limit=1", resource.collection(""))).await {
             Ok(_) => {}

@@ -184,11 +184,13 @@ async fn suspended(
     let live: Option<Value> = objects
         .get(&object_key(manifest))
         .and_then(|cached| state::parse(&cached));
+    let interpreter = state.interpreters.read().of_object(manifest);
     let decision = dispatch::dispatch(&DispatchInput {
         manifest,
         live: live.as_ref(),
         last_applied: work.status.last_applied.as_ref(),
         work_generation: work.metadata.generation,
+        interpreter: interpreter.as_deref(),
     });
     let seen = match (&live, decision) {
         (None, _) => Seen::Absent,
@@ -275,6 +277,7 @@ impl Sending<'_> {
         mut live: Option<Value>,
     ) -> Result<(Outcome, Option<Value>, Option<Duration>), SendError> {
         let mut took = None;
+        let interpreter = self.state.interpreters.read().of_object(self.manifest);
         // The first answer may tell of an object that was not known; the second try knows it.
         for _ in 0..3 {
             let decision = dispatch::dispatch(&DispatchInput {
@@ -282,6 +285,7 @@ impl Sending<'_> {
                 live: live.as_ref(),
                 last_applied: self.work.status.last_applied.as_ref(),
                 work_generation: self.work.metadata.generation,
+                interpreter: interpreter.as_deref(),
             });
             let recreated = live.is_none() && self.was_applied();
             match decision {

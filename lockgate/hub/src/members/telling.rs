@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use lockgate_api::work::{LastApplied, ManifestStatus, WorkStatus};
 use lockgate_api::{Condition, Work, keys, names};
+use lockgate_engine::interpret::InterpretError;
 use lockgate_engine::{TemplateId, object, observe};
 use serde_json::Value;
 
@@ -66,16 +67,24 @@ pub(crate) struct Told {
     sent: Option<LastApplied>,
     /// What was seen of the object, if it is ours.
     seen: Option<ManifestStatus>,
+    /// What is wrong with the script that reads it.
+    trouble: Option<InterpretError>,
 }
 
 impl Told {
-    fn of(work: &Work, outcome: Outcome, live: Option<&Value>) -> Self {
+    fn of(state: &State, work: &Work, outcome: Outcome, live: Option<&Value>) -> Self {
         let ours = live.filter(|live| object::label(live, keys::MANAGED) == Some("true"));
+        let seen = ours.map(|live| {
+            let interpreter = state.interpreters.read().of_object(live);
+            observe::manifest_status_by(live, 0, interpreter.as_deref())
+        });
+        let (seen, trouble) = seen.unzip();
         Self {
             outcome,
             generation: work.metadata.generation,
             sent: live.map(|live| last_applied(work, live)),
-            seen: ours.map(|live| observe::manifest_status(live, 0)),
+            seen,
+            trouble: trouble.flatten(),
         }
     }
 
@@ -122,6 +131,12 @@ impl Told {
         }
         if let Some(seen) = &self.seen {
             status.manifest_statuses = vec![seen.clone()];
+            match &self.trouble {
+                Some(trouble) => observe::unobserved(&trouble.to_string(), now).put(&mut status.conditions),
+                None => status
+                    .conditions
+                    .retain(|condition| condition.kind != observe::OBSERVED),
+            }
         }
         status
     }
@@ -147,8 +162,8 @@ impl Told {
 
 /// Has a Work's status say what happened, if that is new.
 pub(crate) fn tell(state: &State, key: &Key, work: &Work, outcome: Outcome, live: Option<&Value>) {
+    let told = Told::of(state, work, outcome, live);
     let mut untold = state.untold.lock();
-    let told = Told::of(work, outcome, live);
     let told = match untold.get(key) {
         Some(earlier) => told.after(earlier),
         None => told,
@@ -164,7 +179,7 @@ pub(crate) fn tell(state: &State, key: &Key, work: &Work, outcome: Outcome, live
 
 /// Has a Work go that is being deleted: the member is done with it.
 pub(crate) fn let_go(state: &State, key: &Key, work: &Work) {
-    let told = Told::of(work, Outcome::Over, None);
+    let told = Told::of(state, work, Outcome::Over, None);
     state.untold.lock().insert(key.clone(), told);
     state.tellings.add(key.clone(), 1);
 }
@@ -190,6 +205,7 @@ async fn release(state: &State, key: &Key) -> Result<(), PassError> {
         if id.kind == "Namespace" && id.api_version == "v1" {
             state.namespaces.add(id.name.clone(), 1);
         }
+        template::wake_after(state, &id);
         template::wake(state, id);
     }
     Ok(())
@@ -221,6 +237,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let was_sent = |status: &WorkStatus| {
         Condition::find(&status.conditions, "Dispatching").is_none_or(Condition::is_true)
     };
+    tell_unobserved(state, &work, &status, &told);
     if was_sent(&work.status) != was_sent(&status) {
         tell_turned(state, &work, &status);
     }
@@ -231,9 +248,27 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     }
     if let Some(id) = head.id {
         rollouts::heard(state, &id);
+        // What it needs may have waited for this.
+        template::wake_after(state, &id);
         state.reports.add_soon(id, 1, REPORT_AFTER);
     }
     Ok(())
+}
+
+/// Says that a script does not tell how a member's object does. What was told is not told again.
+fn tell_unobserved(state: &State, work: &Work, status: &WorkStatus, told: &Told) {
+    let said = |status: &WorkStatus| {
+        Condition::find(&status.conditions, observe::OBSERVED).map(|condition| condition.message.clone())
+    };
+    let (Some(trouble), true) = (&told.trouble, said(&work.status) != said(status)) else {
+        return;
+    };
+    let reason = match trouble.field {
+        "statusReflection" => "ReflectStatusFailed",
+        _ => "InterpretHealthFailed",
+    };
+    let target = EventTarget::of_work(work);
+    state.events.warn(&target, reason, &trouble.to_string());
 }
 
 /// Says that a Work is not sent any more, or that it is again. That a new one is sent goes without saying.

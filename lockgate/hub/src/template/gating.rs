@@ -29,7 +29,7 @@ use self::steps::gate_of;
 pub(super) use self::steps::{Gate, GateStep, unmark};
 use super::revisions::{self, Stored};
 use super::works::unwanted;
-use super::{PassError, Walk, binding_id};
+use super::{PassError, Walk, binding_id, is_frozen};
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::rollouts;
@@ -78,7 +78,8 @@ impl Walk<'_> {
 
     /// Decides what goes now, and keeps in the binding what must be known of it.
     pub(super) async fn gate(&mut self) -> Result<Gate, PassError> {
-        let Some(binding) = &self.binding else {
+        // What nobody owns stays as it is, and only others move it.
+        let Some(binding) = self.binding.as_ref().filter(|binding| !is_frozen(binding)) else {
             return Ok(Gate::default());
         };
         let record = RolloutRecord::of(&binding.metadata);

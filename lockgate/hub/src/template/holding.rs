@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lockgate_api::{Binding, RolloutPolicy, Work, keys, names};
+use lockgate_engine::TemplateId;
 use lockgate_engine::gate::{self, Holds, Referrer, Release, ReleaseInput};
 use serde_json::Value;
 
@@ -107,18 +108,27 @@ impl Walk<'_> {
             }
         }
         if turned {
-            self.wake_dependents(binding);
+            wake_dependents(self.state, binding);
         }
         Ok(())
     }
+}
 
-    /// What is held back here may hold back what it needs.
-    pub(super) fn wake_dependents(&self, binding: &Binding) {
-        let key = Key::new(&binding.metadata.namespace, &binding.metadata.name);
-        let dependents = self.state.dependents.lock().get(&key).cloned();
-        for id in dependents.into_iter().flatten() {
-            wake(self.state, id);
-        }
+/// What is held back, or changed, here may matter to what it needs.
+pub(super) fn wake_dependents(state: &State, binding: &Binding) {
+    let key = Key::new(&binding.metadata.namespace, &binding.metadata.name);
+    wake_needed(state, &key);
+}
+
+/// Looks again at what a template needs: something happened to a copy of it.
+pub(crate) fn wake_after(state: &State, id: &TemplateId) {
+    wake_needed(state, &super::binding_key(id));
+}
+
+fn wake_needed(state: &State, binding: &Key) {
+    let dependents = state.dependents.lock().get(binding).cloned();
+    for id in dependents.into_iter().flatten() {
+        wake(state, id);
     }
 }
 

@@ -12,6 +12,7 @@ use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use serde_json::Value;
 
+use super::needed::is_moved_by_others;
 use super::works::{removal, targets, unwanted};
 use super::writes::{encode_status, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
@@ -47,6 +48,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     }
     let works = works_of(works, id, &binding);
     let mut status = binding_status(state, id, &binding, &works);
+    let custom = custom_status(state, id, &binding, &mut status);
     policies::note_failing(state, id, observe::is_failing(&status));
     if status != binding.status {
         // In an order of its own, whichever was known first.
@@ -64,8 +66,8 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         )
         .await?;
     }
-    report_template(state, id, &binding, &works).await?;
-    if !super::is_frozen(&binding)
+    report_template(state, id, &binding, &works, custom).await?;
+    if (!super::is_frozen(&binding) || is_moved_by_others(&binding))
         && !rollouts::is_under_way(state, id)
         && !unwanted(state, id, &binding).is_empty()
         && removal(state, id, &binding) == Removal::Remove
@@ -104,7 +106,10 @@ fn binding_status(
         .iter()
         .map(|(cluster, work)| WorkView { cluster, work })
         .collect();
-    let (mut items, fully_applied) = observe::aggregate_works(&views, &targets(binding), time);
+    let (mut items, mut fully_applied) = observe::aggregate_works(&views, &targets(binding), time);
+    if !verdict.unrendered.is_empty() {
+        fully_applied = observe::fully_applied(false, time);
+    }
     for (cluster, message) in &verdict.unrendered {
         let at = items.partition_point(|item| item.cluster_name < *cluster);
         if items.get(at).is_none_or(|item| item.cluster_name != *cluster) {
@@ -145,6 +150,12 @@ fn binding_status(
     if known.is_some() {
         // Before the first pass over a template, what was said of it stays.
         complain("Rendered", unrendered(&verdict.unrendered), &now, conditions);
+        let disagreement = verdict
+            .disagreement
+            .map(|message| ("DependencyPolicyConflict", message));
+        let uninterpreted = verdict.uninterpreted.map(|message| ("ScriptFailed", message));
+        complain("Interpreted", uninterpreted, &now, conditions);
+        complain("ReferrersAgree", disagreement, &now, conditions);
         match verdict.orphaned {
             Some(orphaned) => orphaned.put(conditions),
             None => conditions.retain(|condition| condition.kind != "Activated"),
@@ -160,6 +171,37 @@ fn binding_status(
     status
 }
 
+/// The template's status, if a script says what it is; nothing new if the script fails, which the binding's status says.
+fn custom_status(
+    state: &State,
+    id: &TemplateId,
+    binding: &Binding,
+    status: &mut lockgate_api::BindingStatus,
+) -> Option<Option<Value>> {
+    let now = seconds(state.clock.now());
+    let told = state
+        .interpreter(&id.api_version, &id.kind)
+        .and_then(|interpreter| {
+            let key = Key::new(&id.namespace, &id.name);
+            let template = state.kinds.served(&id.api_version, &id.kind)?.cache.get(&key)?;
+            let template: Value = state::parse(&template)?;
+            let targets = targets(binding);
+            let items: Vec<AggregatedStatusItem> = status
+                .aggregated_status
+                .iter()
+                .filter(|item| targets.contains(item.cluster_name.as_str()))
+                .cloned()
+                .collect();
+            interpreter.aggregate(&template, &items)
+        });
+    let failed = match &told {
+        Some(Err(error)) => Some(("ScriptFailed", error.to_string())),
+        _ => None,
+    };
+    complain("Aggregated", failed, &now, &mut status.conditions);
+    told.map(|told| told.unwrap_or_default())
+}
+
 /// Says which clusters have no manifest, and why.
 fn unrendered(failures: &BTreeMap<String, String>) -> Option<(&'static str, String)> {
     let message: Vec<String> = failures
@@ -172,7 +214,7 @@ fn unrendered(failures: &BTreeMap<String, String>) -> Option<(&'static str, Stri
 /// Says which clusters keep what they should lose, and what for.
 fn unremoved(state: &State, id: &TemplateId, binding: &Binding) -> Option<(&'static str, String)> {
     let leaving = unwanted(state, id, binding);
-    if leaving.is_empty() || super::is_frozen(binding) {
+    if leaving.is_empty() || (super::is_frozen(binding) && !is_moved_by_others(binding)) {
         return None;
     }
     let Removal::WaitFor(missing) = removal(state, id, binding) else {
@@ -227,6 +269,7 @@ async fn report_template(
     id: &TemplateId,
     binding: &Binding,
     works: &[(String, Work)],
+    custom: Option<Option<Value>>,
 ) -> Result<(), PassError> {
     let Some(kind) = state.kinds.served(&id.api_version, &id.kind) else {
         return Ok(());
@@ -266,7 +309,11 @@ async fn report_template(
     } else {
         Counts::Summed
     };
-    let Some(status) = observe::aggregate_template_as(&template, &reports, counts, state.clock.now()) else {
+    let status = match custom {
+        Some(status) => status,
+        None => observe::aggregate_template_as(&template, &reports, counts, state.clock.now()),
+    };
+    let Some(status) = status else {
         return Ok(());
     };
     let mut told = template;

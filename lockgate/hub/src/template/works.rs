@@ -9,13 +9,12 @@ use lockgate_api::{Binding, Cluster, Work, keys, names};
 use lockgate_engine::gate::run::{Act, Target};
 use lockgate_engine::gate::{self, Holds, Removal};
 use lockgate_engine::observe;
-use lockgate_engine::place::webster;
 use lockgate_engine::render::{self, Rendered};
 use machinery_value::hash::canonical_hash;
 use serde_json::Value;
 
 use super::gating::{self, Gate, GateStep, Plan, plan};
-use super::holding::Suspended;
+use super::holding::{Suspended, wake_dependents};
 use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT_AFTER, Walk, binding_id};
 use crate::cache::Key;
@@ -97,16 +96,17 @@ impl Walk<'_> {
                 }
             }
         }
+        // Before anything is written: what is told meanwhile must not say that all is rendered.
+        if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
+            verdict.unrendered = unrendered;
+        }
         let writes = writes.iter().map(|work| write_work(self.state, work));
         let results = at_most(writes.collect()).await;
         if turned || gate.releases() {
-            self.wake_dependents(binding);
+            wake_dependents(self.state, binding);
         }
         if gate.removes() {
             self.remove_unwanted(binding).await?;
-        }
-        if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
-            verdict.unrendered = unrendered;
         }
         // A cluster that fails delays itself only; the pass comes again for it.
         results.into_iter().collect()
@@ -116,24 +116,14 @@ impl Walk<'_> {
     pub(super) fn shares(&self, binding: &Binding, template: &Value) -> Vec<Share> {
         let spec = &binding.spec;
         let is_workload = spec.replicas > 0 || spec.replica_requirements.is_some();
-        let weights: Vec<(String, i64)> = spec
-            .clusters
-            .iter()
-            .map(|target| (target.name.clone(), target.replicas))
-            .collect();
-        let divided = spec
-            .placement
-            .as_ref()
-            .and_then(|placement| placement.replica_scheduling.as_ref())
-            .is_some_and(|scheduling| scheduling.replica_scheduling_type != "Duplicated");
-        let completions: BTreeMap<String, i64> = match template["spec"]["completions"].as_i64() {
-            Some(total) if divided && self.id.kind == "Job" && self.id.group() == "batch" => {
-                webster(total, &weights, &spec.resource.uid).into_iter().collect()
-            }
-            _ => BTreeMap::new(),
-        };
+        let completions = render::completions(spec, template);
         let mut shares = Vec::new();
         let mut seen = BTreeSet::new();
+        let frozen = super::is_frozen(binding);
+        if frozen {
+            // What nobody owns stays as it is; only others move it.
+            seen.extend(spec.clusters.iter().map(|target| &target.name));
+        }
         let own = spec
             .clusters
             .iter()
@@ -280,20 +270,26 @@ async fn at_most<F: Future<Output = Result<(), PassError>>>(requests: Vec<F>) ->
         .await
 }
 
-/// The clusters that a binding goes to, as far as they exist.
+/// The clusters that a binding goes to.
 pub(crate) fn targets(binding: &Binding) -> BTreeSet<&str> {
-    let spec = &binding.spec;
-    let own = spec.clusters.iter().map(|target| target.name.as_str());
-    let required = spec
+    let required = binding
+        .spec
         .required_by
         .iter()
         .flat_map(|snapshot| snapshot.clusters.iter().map(|target| target.name.as_str()));
+    placed(binding).into_iter().chain(required).collect()
+}
+
+/// The clusters where its own policy places a binding, and those that it is leaving gracefully.
+pub(crate) fn placed(binding: &Binding) -> BTreeSet<&str> {
+    let spec = &binding.spec;
+    let own = spec.clusters.iter().map(|target| target.name.as_str());
     let leaving = spec
         .graceful_eviction_tasks
         .iter()
         .filter(|task| task.purge_mode != "Directly")
         .map(|task| task.from_cluster.as_str());
-    own.chain(required).chain(leaving).collect()
+    own.chain(leaving).collect()
 }
 
 /// The Works of a binding in clusters that it does not go to.
@@ -337,7 +333,7 @@ pub(crate) fn removal(state: &State, id: &lockgate_engine::TemplateId, binding: 
 }
 
 /// The id of a Work: the same whenever it is made again.
-pub(crate) fn derived_id(binding: &str, cluster: &str) -> String {
+pub fn derived_id(binding: &str, cluster: &str) -> String {
     let hash = canonical_hash(&serde_json::Value::String(format!("{binding}/{cluster}")));
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash.as_bytes()[..16]);

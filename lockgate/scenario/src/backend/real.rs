@@ -232,6 +232,7 @@ async fn clean(server: &Server, first: &Snapshot) -> Result<(), Problem> {
             .map(|(path, _)| path)
             .collect();
         if left.is_empty() {
+            forget_events(server).await?;
             return restore(server, first).await;
         }
         for path in &left {
@@ -240,6 +241,15 @@ async fn clean(server: &Server, first: &Snapshot) -> Result<(), Problem> {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     Err(Problem::Broken(format!("{} is still there", left.join(", "))))
+}
+
+/// Events are in no snapshot. Those about what lives in no namespace are in `default`, which stays.
+async fn forget_events(server: &Server) -> Result<(), Problem> {
+    let events = "/api/v1/namespaces/default/events";
+    server
+        .send(Method::DELETE, events, "", String::new())
+        .await
+        .map(drop)
 }
 
 /// Takes an object's finalizers and protection away, and deletes it.

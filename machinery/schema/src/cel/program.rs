@@ -97,15 +97,22 @@ impl CelProgram {
 
     /// Evaluates the expression with these variables. Objects are seen as they are, without a schema.
     pub fn eval(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
+        self.eval_counted(variables).0
+    }
+
+    /// The same, and what it took: about as many steps as nodes of the expression were visited.
+    pub fn eval_counted(&self, variables: &[(&str, &Value)]) -> (Result<Value, String>, u64) {
         let size = variables.iter().map(|(_, value)| values::size(value)).sum();
         let variables = variables
             .iter()
             .map(|(name, value)| (*name, values::plain(value)))
             .collect();
-        let result = self.run(size, variables).result;
-        result
+        let evaluation = self.run(size, variables);
+        let result = evaluation
+            .result
             .map_err(|error| runtime::describe(&error))
-            .and_then(|value| values::to_json(&value))
+            .and_then(|value| values::to_json(&value));
+        (result, u64::try_from(evaluation.spent).unwrap_or(0))
     }
 
     /// Evaluates an expression that must be true or false.

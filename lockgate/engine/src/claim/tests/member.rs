@@ -60,6 +60,7 @@ impl Member {
             cluster: &self.cluster,
             replicas: None,
             completions: None,
+            reviser: None,
             overrides: &self.overrides,
             conflict_resolution: &binding.spec.conflict_resolution,
         };

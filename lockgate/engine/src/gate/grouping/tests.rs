@@ -37,7 +37,7 @@ fn labels_and_claims_must_both_match() {
 
 #[test]
 fn nobody_selected_is_one_empty_group() {
-    let groups = cut(&[], &[], Some(&IntOrString::Int(3))).unwrap();
+    let groups = cut::<Selected>(&[], &[], Some(&IntOrString::Int(3))).unwrap();
     assert_eq!(groups.iter().collect::<Vec<_>>(), [&DecisionGroup::default()]);
     assert_eq!(decision_parts(&groups).len(), 1);
 }

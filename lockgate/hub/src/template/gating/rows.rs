@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lockgate_api::{Binding, Cluster, Condition, OverridePolicy, Work, keys, names};
 use lockgate_engine::gate::run::{self, Member, Reach, Seen, Told};
+use lockgate_engine::interpret::Operation;
 use lockgate_engine::render::{self, RenderInput};
 use machinery_value::hash::ValueHash;
 use serde_json::Value;
@@ -124,6 +125,10 @@ impl Walk<'_> {
             cluster: &share.cluster,
             replicas,
             completions: share.completions,
+            reviser: self
+                .interpreter
+                .as_ref()
+                .and_then(|interpreter| interpreter.script(Operation::Revise)),
             overrides: plan.overrides,
             conflict_resolution: plan.conflict_resolution,
         }

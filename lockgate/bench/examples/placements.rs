@@ -1,0 +1,212 @@
+//! What placements of Open Cluster Management cost: `cargo run --release -p lockgate-bench --example placements -- [CLUSTERS]
+//! [PLACEMENTS]`. The hub is in this process and in memory; all clusters are reached through one member.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a measurement may end where it likes, and prints"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use lockgate_hub::{ConnectError, Connector, Hub, HubOptions, Link, Resource};
+use machinery_apiserver::{ApiServer, Options};
+use machinery_auth::{Pki, UserInfo};
+use serde_json::{Value, json};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Every cluster is this server.
+struct OneMember(ApiServer);
+
+impl Connector for OneMember {
+    fn connect<'a>(
+        &'a self,
+        _: &'a lockgate_api::Cluster,
+        _: Option<&'a Value>,
+    ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
+        let client = kube::Client::new(self.0.as_user(administrator()), "default");
+        Box::pin(async move { Ok(client) })
+    }
+}
+
+fn administrator() -> UserInfo {
+    UserInfo::new("lockgate", ["system:masters", "system:authenticated"])
+}
+
+struct World {
+    hub: ApiServer,
+    member: ApiServer,
+    link: Link,
+}
+
+impl World {
+    async fn start() -> Self {
+        let pki = Arc::new(Pki::ephemeral().unwrap());
+        let hub = ApiServer::start(Options::new(pki.clone())).await.unwrap();
+        let member = ApiServer::start(Options::new(pki)).await.unwrap();
+        let link = Link::new(kube::Client::new(hub.as_user(administrator()), "default"));
+        lockgate_hub::install::install(&link).await.unwrap();
+        Self { hub, member, link }
+    }
+
+    async fn control(&self) -> Hub {
+        let client = kube::Client::new(self.hub.as_user(administrator()), "default");
+        let mut options = HubOptions::new(client);
+        options.connector = Arc::new(OneMember(self.member.clone()));
+        Hub::start(options).await.unwrap()
+    }
+
+    async fn create(&self, resource: Resource, namespace: &str, object: Value) {
+        let mut object = object;
+        object["apiVersion"] = json!(resource.api_version());
+        object["kind"] = json!(resource.kind);
+        let body = object.to_string().into_bytes();
+        self.link
+            .create(&resource.collection(namespace), body)
+            .await
+            .unwrap();
+    }
+
+    /// The versions of all decisions.
+    async fn decisions(&self) -> BTreeMap<String, String> {
+        let path = Resource::placement_decisions().collection("");
+        let list: Value = serde_json::from_slice(&self.link.get(&path).await.unwrap()).unwrap();
+        let items = list["items"].as_array().unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        items
+            .iter()
+            .map(|item| {
+                (
+                    text(&item["metadata"]["name"]),
+                    text(&item["metadata"]["resourceVersion"]),
+                )
+            })
+            .collect()
+    }
+
+    /// Waits until nothing moves.
+    async fn quiet(&self, control: &Hub) -> Instant {
+        let mut since = (self.hub.revision(), Instant::now());
+        loop {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            let revision = self.hub.revision();
+            if !control.idle() || revision != since.0 {
+                since = (revision, Instant::now());
+            }
+            if since.1.elapsed() > Duration::from_millis(300) {
+                return since.1;
+            }
+        }
+    }
+}
+
+fn placement(number: usize) -> Value {
+    let tier = format!("t{}", number % 4);
+    json!({
+        "metadata": {"name": format!("p{number:03}"), "namespace": "bench"},
+        "spec": {
+            "predicates": [
+                {"requiredClusterSelector": {"labelSelector": {"matchLabels": {"tier": tier}}}},
+                {"requiredClusterSelector": {"labelSelector": {"matchLabels": {"everywhere": "yes"}}}},
+            ],
+            "decisionStrategy": {"groupStrategy": {
+                "clustersPerDecisionGroup": "10%",
+                "decisionGroups": [{"groupName": "canary", "groupClusterSelector": {
+                    "labelSelector": {"matchLabels": {"canary": "yes"}}}}],
+            }},
+        },
+    })
+}
+
+#[tokio::main]
+async fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |otherwise: usize| arguments.next().map_or(otherwise, |text| text.parse().unwrap());
+    let (clusters, placements) = (number(1000), number(100));
+    let world = World::start().await;
+    let control = world.control().await;
+
+    let begun = Instant::now();
+    futures::stream::iter(1..=clusters)
+        .for_each_concurrent(16, |number| {
+            let labels = json!({"tier": format!("t{}", number % 4), "canary": if number % 50 == 0 { "yes" } else { "no" }});
+            let object = json!({
+                "metadata": {"name": format!("c{number:05}"), "labels": labels},
+                "spec": {"syncMode": "Push", "apiEndpoint": format!("https://c{number}.invalid")},
+            });
+            world.create(Resource::clusters(), "", object)
+        })
+        .await;
+    let end = world.quiet(&control).await;
+    println!(
+        "{clusters} clusters joined in {:.1} s",
+        end.duration_since(begun).as_secs_f64()
+    );
+
+    world
+        .create(Resource::namespaces(), "", json!({"metadata": {"name": "bench"}}))
+        .await;
+    let binding =
+        json!({"metadata": {"name": "global", "namespace": "bench"}, "spec": {"clusterSet": "global"}});
+    world
+        .create(Resource::managed_cluster_set_bindings(), "bench", binding)
+        .await;
+    let begun = Instant::now();
+    for number in 1..=placements {
+        world
+            .create(Resource::placements(), "bench", placement(number))
+            .await;
+    }
+    let end = world.quiet(&control).await;
+    let decided = world.decisions().await;
+    println!(
+        "{placements} placements decided in {:.2} s: {} decisions",
+        end.duration_since(begun).as_secs_f64(),
+        decided.len()
+    );
+
+    // A label that one cluster gets: every placement is decided again, and takes it.
+    for (what, patch) in [
+        (
+            "a label that all placements ask for",
+            json!({"everywhere": "yes"}),
+        ),
+        ("the same label gone again", json!({"everywhere": null})),
+        ("a label that nobody asks for", json!({"colour": "red"})),
+        ("from one tier to another", json!({"tier": "t3"})),
+    ] {
+        let before = world.decisions().await;
+        let path = Resource::clusters().object("", &format!("c{:05}", clusters / 2));
+        let body = json!({"metadata": {"labels": patch}}).to_string().into_bytes();
+        let begun = Instant::now();
+        world.link.merge_patch(&path, body).await.unwrap();
+        let end = world.quiet(&control).await;
+        let after = world.decisions().await;
+        let written = after
+            .iter()
+            .filter(|(name, version)| before.get(*name) != Some(version))
+            .count();
+        println!(
+            "{what}: {:.0} ms until all is written, {written} of {} decisions written",
+            end.duration_since(begun).as_secs_f64() * 1000.0,
+            after.len()
+        );
+    }
+    control.stop().await;
+
+    let (revision, begun) = (world.hub.revision(), Instant::now());
+    let control = world.control().await;
+    let end = world.quiet(&control).await;
+    println!(
+        "started again in {:.2} s, {} writes",
+        end.duration_since(begun).as_secs_f64(),
+        world.hub.revision() - revision
+    );
+    control.stop().await;
+}

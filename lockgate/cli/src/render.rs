@@ -1,0 +1,313 @@
+//! `lockgate render`: what a cluster gets, or would get, and which override did what. It reads the hub and renders with the
+//! engine that the controllers use; nothing is written, and no controller needs to run.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use lockgate_api::{Binding, Cluster, InterpreterCustomization, OverridePolicy, Work, keys, names};
+use lockgate_engine::TemplateId;
+use lockgate_engine::interpret::{Interpreter, Interpreters, Operation};
+use lockgate_engine::render::{self, Explained, FieldChange, RenderInput, Rendered};
+use machinery_value::encode::to_yaml;
+use serde_json::{Value, json};
+
+use crate::connect::{Connection, HubArguments};
+use crate::exit::Failure;
+use crate::print;
+use crate::status::gather::missing;
+use crate::status::kinds::{self, Kind};
+
+const POLICY: &str = "/apis/policy.karmada.io/v1alpha1";
+/// The longest value that is shown among the changes.
+const VALUE: usize = 120;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        lockgate render deployment/web -n shop --cluster member2\n  \
+        lockgate render deploy web --cluster member2 -o json | jq .overrides\n  \
+        lockgate render cm/settings --cluster member2 | kubectl --context member2 diff -f -\n\n\
+        Exit codes: 0 rendered, 1 failure, also if an override does not fit, 2 usage.")]
+pub(crate) struct RenderArguments {
+    /// What to render, as KIND/NAME or KIND NAME
+    #[arg(value_name = "KIND/NAME", num_args = 1..=2, required = true)]
+    object: Vec<String>,
+    /// The namespace [default: the context's]
+    #[arg(short, long, value_name = "NS")]
+    namespace: Option<String>,
+    /// For which cluster
+    #[arg(short, long, value_name = "CLUSTER")]
+    cluster: String,
+    /// The form of the answer: the manifest with notes, or an object for programs
+    #[arg(short, long, value_name = "FORM", default_value = "yaml")]
+    output: Output,
+    #[command(flatten)]
+    hub: HubArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Yaml,
+    Json,
+}
+
+/// Renders once.
+pub(crate) fn run(arguments: &RenderArguments) -> Result<ExitCode, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::Other(format!("failed to start: {e}")))?
+        .block_on(answer(arguments))
+}
+
+async fn answer(arguments: &RenderArguments) -> Result<ExitCode, Failure> {
+    let hub = arguments.hub.connect().await?;
+    let subject = Subject::read(&hub, arguments).await?;
+    let shown = subject.explain();
+    match (&shown.explained.result, arguments.output) {
+        (_, Output::Json) => print::out(&format!("{:#}\n", shown.value(&subject))),
+        (Ok(rendered), Output::Yaml) => {
+            let notes = shown.notes(&subject);
+            print::out(&format!("{notes}{}", to_yaml(&rendered.manifest)));
+        }
+        (Err(_), Output::Yaml) => print::out(&shown.notes(&subject)),
+    }
+    match shown.explained.result {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Failure::Other(error.to_string())),
+    }
+}
+
+/// Everything that rendering looks at.
+struct Subject {
+    id: TemplateId,
+    template: Value,
+    binding: Option<Binding>,
+    cluster: Cluster,
+    overrides: Vec<Arc<OverridePolicy>>,
+    interpreter: Option<Arc<Interpreter>>,
+    work: Option<Work>,
+}
+
+/// What came of it.
+struct Shown {
+    explained: Explained,
+    /// Whether the cluster is one that the template goes to.
+    placed: bool,
+}
+
+impl Subject {
+    async fn read(hub: &Connection, arguments: &RenderArguments) -> Result<Self, Failure> {
+        let (kind, name) = match arguments.object.as_slice() {
+            [word] => word
+                .split_once('/')
+                .ok_or_else(|| Failure::Usage(format!("say which one: KIND/NAME, as in {word}/web")))?,
+            [kind, name, ..] => (kind.as_str(), name.as_str()),
+            [] => return Err(Failure::Usage("say what to render: KIND/NAME".to_owned())),
+        };
+        let served = kinds::served(hub).await?;
+        let kind: Kind = kinds::resolve(&served, kind).map_err(Failure::Usage)?.clone();
+        let namespace = match kind.namespaced {
+            true => arguments.namespace.as_deref().unwrap_or(&hub.namespace),
+            false => "",
+        };
+        let Some(mut template) = hub.get::<Value>(&kind.path(namespace, name)).await? else {
+            return Err(missing(&kind, namespace, name));
+        };
+        let id = TemplateId {
+            api_version: kind.api_version(),
+            kind: kind.kind.clone(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        template["apiVersion"] = id.api_version.clone().into();
+        template["kind"] = id.kind.clone().into();
+        let cluster = &arguments.cluster;
+        let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}");
+        let Some(found) = hub.get::<Cluster>(&path).await? else {
+            return Err(Failure::Other(format!(
+                "there is no cluster {cluster:?}; lockgate status shows those that there are"
+            )));
+        };
+        let bindings = "/apis/work.karmada.io/v1alpha2";
+        let binding_name = names::binding_name(&id.kind, name);
+        let path = match namespace {
+            "" => format!("{bindings}/clusterresourcebindings/{binding_name}"),
+            namespace => format!("{bindings}/namespaces/{namespace}/resourcebindings/{binding_name}"),
+        };
+        let binding = hub.get::<Binding>(&path).await?;
+        let work = format!(
+            "/apis/work.karmada.io/v1alpha1/namespaces/{}/works/{}",
+            names::execution_namespace(cluster),
+            names::work_name(&id.kind, namespace, name)
+        );
+        let mut overrides = Vec::new();
+        for plural in ["overridepolicies", "clusteroverridepolicies"] {
+            let each = |policy: OverridePolicy| overrides.push(Arc::new(policy));
+            if !hub.list(&format!("{POLICY}/{plural}"), "", each).await? {
+                return Err(Failure::Other(crate::crds::missing(&hub.url)));
+            }
+        }
+        let mut customizations = Vec::new();
+        let path = "/apis/config.karmada.io/v1alpha1/resourceinterpretercustomizations";
+        // A hub whose definitions are older has none.
+        hub.list(path, "", |one: InterpreterCustomization| customizations.push(one))
+            .await?;
+        Ok(Self {
+            interpreter: Interpreters::of(&customizations).of_object(&template),
+            binding: binding.filter(|binding| binding.spec.resource.kind == id.kind),
+            work: hub.get::<Work>(&work).await?,
+            cluster: found,
+            id,
+            template,
+            overrides,
+        })
+    }
+
+    fn explain(&self) -> Shown {
+        let cluster = &self.cluster.metadata.name;
+        let nobody = Binding::default();
+        let binding = self.binding.as_ref().unwrap_or(&nobody);
+        let spec = &binding.spec;
+        let target = spec.clusters.iter().find(|target| target.name == *cluster);
+        let required = spec.required_by.iter().flat_map(|snapshot| &snapshot.clusters);
+        let placed = target.is_some() || required.into_iter().any(|target| target.name == *cluster);
+        let is_workload = spec.replicas > 0 || spec.replica_requirements.is_some();
+        let label = match self.id.namespace.is_empty() {
+            true => keys::CRB_ID,
+            false => keys::RB_ID,
+        };
+        let uid = lockgate_engine::object::meta_text(&self.template, "uid");
+        let binding_id = binding.metadata.label(label).unwrap_or(uid);
+        let work_id = self
+            .work
+            .as_ref()
+            .and_then(|work| work.metadata.label(keys::WORK_ID))
+            .map_or_else(|| lockgate_hub::work_id(binding_id, cluster), str::to_owned);
+        let explained = render::explain(&RenderInput {
+            template: &self.template,
+            binding,
+            binding_id,
+            work_id: &work_id,
+            cluster: &self.cluster,
+            replicas: target.filter(|_| is_workload).map(|target| target.replicas),
+            completions: render::completions(spec, &self.template).get(cluster).copied(),
+            reviser: self
+                .interpreter
+                .as_ref()
+                .and_then(|interpreter| interpreter.script(Operation::Revise)),
+            overrides: &self.overrides,
+            conflict_resolution: &spec.conflict_resolution,
+        });
+        Shown { explained, placed }
+    }
+
+    /// How what the cluster's Work holds compares.
+    fn standing(&self, rendered: &Rendered, placed: bool) -> &'static str {
+        match &self.work {
+            _ if !placed => "nothing places it there: this is what it would get",
+            None => "it has no Work there yet",
+            Some(work) if work.spec.workload.manifests.first() == Some(&rendered.manifest) => {
+                "its Work there holds this"
+            }
+            Some(_) => "its Work there holds something else; lockgate status says what it waits for",
+        }
+    }
+}
+
+impl Shown {
+    /// What people read above the manifest, as comments.
+    fn notes(&self, subject: &Subject) -> String {
+        let mut text = format!("# {} for cluster {}", subject.id, subject.cluster.metadata.name);
+        if let Ok(rendered) = &self.explained.result {
+            let _ = write!(text, ": {}", subject.standing(rendered, self.placed));
+        }
+        text.push('\n');
+        if !self.explained.replicas.is_empty() {
+            text.push_str("# replicas are given out:\n");
+            changes(&mut text, &self.explained.replicas);
+        }
+        for step in &self.explained.steps {
+            let _ = writeln!(text, "# {}, {}:", step.policy, step.rule);
+            changes(&mut text, &step.changes);
+            match &step.failed {
+                Some(failed) => {
+                    let _ = writeln!(text, "#   fails: {failed}");
+                }
+                None if step.changes.is_empty() => text.push_str("#   changes nothing\n"),
+                None => {}
+            }
+        }
+        if self.explained.steps.is_empty() {
+            text.push_str("# no override is about it\n");
+        }
+        if let Ok(rendered) = &self.explained.result {
+            for warning in &rendered.warnings {
+                let _ = writeln!(text, "# warning: {warning}");
+            }
+        }
+        text
+    }
+
+    /// The same for programs.
+    fn value(&self, subject: &Subject) -> Value {
+        let told = |changes: &[FieldChange]| -> Vec<Value> {
+            changes
+                .iter()
+                .map(|change| json!({"path": change.path, "before": change.before, "after": change.after}))
+                .collect()
+        };
+        let steps: Vec<Value> = self
+            .explained
+            .steps
+            .iter()
+            .map(|step| {
+                let mut value =
+                    json!({"policy": step.policy, "rule": step.rule, "changes": told(&step.changes)});
+                if let Some(failed) = &step.failed {
+                    value["failed"] = failed.as_str().into();
+                }
+                value
+            })
+            .collect();
+        let mut value = json!({
+            "kind": "Rendered",
+            "template": subject.id.to_string(),
+            "cluster": subject.cluster.metadata.name,
+            "placed": self.placed,
+            "replicas": told(&self.explained.replicas),
+            "overrides": steps,
+        });
+        match &self.explained.result {
+            Ok(rendered) => {
+                value["warnings"] = json!(rendered.warnings);
+                value["manifest"] = rendered.manifest.clone();
+            }
+            Err(error) => value["error"] = error.to_string().into(),
+        }
+        value
+    }
+}
+
+fn changes(text: &mut String, changes: &[FieldChange]) {
+    let shown = |value: &Option<Value>| match value {
+        None => "nothing".to_owned(),
+        Some(value) => {
+            let text = value.to_string();
+            match text.char_indices().nth(VALUE) {
+                Some((end, _)) => format!("{}…", &text[..end]),
+                None => text,
+            }
+        }
+    };
+    for change in changes {
+        let path = if change.path.is_empty() { "/" } else { &change.path };
+        let _ = writeln!(
+            text,
+            "#   {path}: {} → {}",
+            shown(&change.before),
+            shown(&change.after)
+        );
+    }
+}

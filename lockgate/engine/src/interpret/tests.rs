@@ -1,0 +1,276 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn customization(name: &str, scripts: Value) -> InterpreterCustomization {
+    let scripts: serde_json::Map<String, Value> = scripts
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(field, script)| (field.clone(), json!({"luaScript": script})))
+        .collect();
+    serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {"target": {"apiVersion": "example.org/v1", "kind": "Widget"}, "customizations": scripts},
+    }))
+    .unwrap()
+}
+
+fn widget() -> Value {
+    json!({
+        "apiVersion": "example.org/v1", "kind": "Widget",
+        "metadata": {"name": "w", "namespace": "shop", "generation": 3},
+        "spec": {"count": 4, "paused": false, "list": [], "template": {"spec": {
+            "nodeSelector": {"disk": "ssd"},
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}},
+                            "envFrom": [{"configMapRef": {"name": "settings"}}]}],
+        }}},
+        "status": {"ready": 2, "secret": "x", "notes": []},
+    })
+}
+
+fn one(scripts: Value) -> Arc<Interpreter> {
+    let interpreters = Interpreters::of([&customization("widgets", scripts)]);
+    interpreters.of_object(&widget()).unwrap()
+}
+
+#[test]
+fn every_question_has_its_script() {
+    let interpreter = one(json!({
+        "replicaResource": "local kube = require('kube')\n\
+            function GetReplicas(obj) return obj.spec.count, kube.accuratePodRequirements(obj.spec.template) end",
+        "replicaRevision": "function ReviseReplica(obj, n) obj.spec.count = n return obj end",
+        "retention": "function Retain(desired, observed) desired.spec.paused = observed.spec.paused return desired end",
+        "statusReflection": "function ReflectStatus(o) return {ready = o.status.ready, notes = o.status.notes} end",
+        "healthInterpretation": "function InterpretHealth(o) return o.status.ready >= o.spec.count end",
+        "dependencyInterpretation": "local kube = require('kube')\n\
+            function GetDependencies(o) return kube.getPodDependencies(o.spec.template, o.metadata.namespace) end",
+        "statusAggregation": "function AggregateStatus(o, items)\n\
+            o.status = {ready = 0, clusters = {}}\n\
+            for i = 1, #items do o.status.ready = o.status.ready + items[i].status.ready \
+              table.insert(o.status.clusters, items[i].clusterName) end\n\
+            return o end",
+    }));
+    let workload = interpreter.replicas(&widget()).unwrap().unwrap();
+    assert_eq!(workload.replicas, 4);
+    assert_eq!(
+        workload.requirements.unwrap(),
+        json!({"nodeClaim": {"nodeSelector": {"disk": "ssd"}}, "resourceRequest": {"cpu": "250m", "memory": "64Mi"}})
+    );
+    let revised = interpreter
+        .script(Operation::Revise)
+        .unwrap()
+        .revise(&widget(), 2)
+        .unwrap();
+    let mut expected = widget();
+    expected["spec"]["count"] = json!(2);
+    assert_eq!(revised, expected);
+    let mut live = widget();
+    live["spec"]["paused"] = json!(true);
+    assert_eq!(interpreter.retain(&widget(), &live).unwrap().unwrap(), live);
+    assert_eq!(
+        interpreter.reflect(&widget()).unwrap().unwrap(),
+        Some(json!({"ready": 2, "notes": []}))
+    );
+    assert_eq!(interpreter.health(&widget()).unwrap(), Ok(Health::Unhealthy));
+    let needed = interpreter.dependencies(&widget()).unwrap().unwrap();
+    assert_eq!(needed, [Dependency::named("v1", "ConfigMap", "shop", "settings")]);
+    let item = |cluster: &str, ready: i64| AggregatedStatusItem {
+        cluster_name: cluster.to_owned(),
+        status: Some(json!({"ready": ready})),
+        ..AggregatedStatusItem::default()
+    };
+    let status = interpreter
+        .aggregate(&widget(), &[item("m1", 2), item("m2", 3)])
+        .unwrap()
+        .unwrap();
+    assert_eq!(status, Some(json!({"ready": 5, "clusters": ["m1", "m2"]})));
+    let mut told = widget();
+    told["status"] = status.unwrap();
+    assert_eq!(
+        interpreter
+            .aggregate(&told, &[item("m1", 2), item("m2", 3)])
+            .unwrap(),
+        Ok(None)
+    );
+}
+
+#[test]
+fn what_has_no_script_is_read_as_usual() {
+    let interpreter = one(json!({"healthInterpretation": "function InterpretHealth(o) return true end"}));
+    assert!(interpreter.replicas(&widget()).is_none());
+    assert!(interpreter.retain(&widget(), &widget()).is_none());
+    assert!(interpreter.reflect(&widget()).is_none());
+    assert!(interpreter.dependencies(&widget()).is_none());
+    assert!(interpreter.aggregate(&widget(), &[]).is_none());
+    assert!(Interpreters::default().of_object(&widget()).is_none());
+}
+
+#[test]
+fn of_two_scripts_that_of_the_smaller_name_counts() {
+    let health = |answer: &str| json!({"healthInterpretation": format!("function InterpretHealth(o) return {answer} end")});
+    let (a, b) = (
+        customization("a", health("true")),
+        customization("b", health("false")),
+    );
+    let mut going = customization("0", health("nil"));
+    going.metadata.deletion_timestamp = Some("2026-11-15T00:00:00Z".to_owned());
+    for all in [[&a, &b, &going], [&going, &b, &a]] {
+        let interpreter = Interpreters::of(all).of_object(&widget()).unwrap();
+        assert_eq!(interpreter.health(&widget()).unwrap(), Ok(Health::Healthy));
+    }
+    assert_eq!(Interpreters::of([&a, &b]), Interpreters::of([&b, &a]));
+}
+
+#[test]
+fn bad_scripts_are_named() {
+    let told = |field: &str, script: &str| {
+        let interpreter = one(json!({field: script}));
+        let object = widget();
+        let error = match field {
+            "replicaResource" => interpreter.replicas(&object).unwrap().unwrap_err(),
+            "replicaRevision" => interpreter
+                .script(Operation::Revise)
+                .unwrap()
+                .revise(&object, 1)
+                .unwrap_err(),
+            "retention" => interpreter.retain(&object, &object).unwrap().unwrap_err(),
+            "statusReflection" => interpreter.reflect(&object).unwrap().unwrap_err(),
+            "healthInterpretation" => interpreter.health(&object).unwrap().unwrap_err(),
+            "dependencyInterpretation" => interpreter.dependencies(&object).unwrap().unwrap_err(),
+            _ => interpreter.aggregate(&object, &[]).unwrap().unwrap_err(),
+        };
+        error.to_string()
+    };
+    for (field, script, part) in [
+        (
+            "replicaResource",
+            "function GetReplicas() while true do end end",
+            "takes more than 2000000 steps",
+        ),
+        (
+            "replicaResource",
+            "function GetReplicas() return 'many' end",
+            "GetReplicas must return a number of replicas, and returns a text",
+        ),
+        (
+            "replicaResource",
+            "function GetReplicas() return -1 end",
+            "returns a number that does not fit",
+        ),
+        (
+            "replicaResource",
+            "function GetReplicas() return 1, 2 end",
+            "must return what a replica needs",
+        ),
+        (
+            "replicaRevision",
+            "function ReviseReplica(o) o.metadata.name = 'x' return o end",
+            "ReviseReplica makes Widget shop/x of Widget shop/w",
+        ),
+        (
+            "replicaRevision",
+            "function ReviseReplica(o) end",
+            "must return the object, and returns nothing",
+        ),
+        (
+            "retention",
+            "function Retain(d) d.kind = 'Y' return d end",
+            "Retain makes Y shop/w of Widget shop/w",
+        ),
+        (
+            "retention",
+            "function Retain(d, o) local s = 'x' while true do s = s .. s end end",
+            "bytes of memory",
+        ),
+        (
+            "statusReflection",
+            "function ReflectStatus(o) return o.status.none.deeper end",
+            "attempt to index",
+        ),
+        (
+            "statusReflection",
+            "function ReflectStatus(o) return 3 end",
+            "must return a status",
+        ),
+        (
+            "healthInterpretation",
+            "function InterpretHealth(o) return 'yes' end",
+            "must return true or false, and returns a text",
+        ),
+        (
+            "healthInterpretation",
+            "function InterpretHealt(o) return true end",
+            "defines no function InterpretHealth",
+        ),
+        (
+            "dependencyInterpretation",
+            "function GetDependencies(o) return {{kind = 'ConfigMap'}} end",
+            "a list of objects with apiVersion",
+        ),
+        (
+            "dependencyInterpretation",
+            "function GetDependencies(o) return 'all' end",
+            "a list of objects, and returns a text",
+        ),
+        (
+            "statusAggregation",
+            "function AggregateStatus(o) return {} end",
+            "AggregateStatus makes",
+        ),
+        (
+            "statusAggregation",
+            "function AggregateStatus(o) error('no') end",
+            "script:1: no",
+        ),
+    ] {
+        let error = told(field, script);
+        let place = format!("ResourceInterpreterCustomization widgets, {field}: ");
+        assert!(error.starts_with(&place) && error.contains(part), "{error}");
+    }
+    let broken = customization(
+        "w",
+        json!({"retention": "function Retain(", "healthInterpretation": "x = 1"}),
+    );
+    let found: Vec<String> = check(&broken).iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 2);
+    assert!(
+        found[0].contains("retention: the script cannot be read"),
+        "{found:?}"
+    );
+    assert!(
+        found[1].contains("defines no function InterpretHealth"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn the_kube_module_counts() {
+    let health = |expression: &str| {
+        let script =
+            format!("local kube = require('kube') function ReflectStatus(o) return {{v = {expression}}} end");
+        let interpreter = one(json!({"statusReflection": script}));
+        match interpreter.reflect(&widget()).unwrap() {
+            Ok(status) => status.unwrap_or_default()["v"].clone(),
+            Err(error) => Value::String(error.to_string()),
+        }
+    };
+    assert_eq!(
+        health("kube.resourceAdd('100m', '1', nil, '0.5')"),
+        json!("1600m")
+    );
+    assert_eq!(health("kube.resourceAdd('64Mi', '1Gi')"), json!("1088Mi"));
+    assert_eq!(health("kube.resourceAdd()"), json!("0"));
+    assert_eq!(health("kube.getResourceQuantity('1500m')"), json!(1.5));
+    assert_eq!(
+        health("kube.getResourceQuantity('2Gi')"),
+        json!(2_147_483_648_i64)
+    );
+    let told = health("kube.resourceAdd('lots')");
+    assert!(
+        told.as_str()
+            .unwrap()
+            .contains("resourceAdd: \"lots\" is no quantity"),
+        "{told}"
+    );
+}

@@ -1,0 +1,80 @@
+//! Kinds without rules of their own: what they say by the customary conditions.
+
+use serde_json::{Value, json};
+
+use super::super::{Health, observe};
+
+fn health(generation: i64, status: Value) -> Health {
+    observe(&json!({
+        "apiVersion": "example.com/v1", "kind": "Boat",
+        "metadata": {"name": "ark", "generation": generation},
+        "status": status,
+    }))
+    .health
+}
+
+fn conditions(said: &[(&str, &str)]) -> Value {
+    let said = said
+        .iter()
+        .map(|(kind, status)| json!({"type": kind, "status": status}));
+    Value::Array(said.collect())
+}
+
+#[test]
+fn the_customary_conditions_count() {
+    use Health::{Healthy, Unhealthy, Unknown};
+    let table: &[(&[(&str, &str)], Health)] = &[
+        (&[], Healthy),
+        (&[("Ready", "True")], Healthy),
+        (&[("Ready", "False")], Unhealthy),
+        (&[("Ready", "Unknown")], Unknown),
+        (&[("Available", "True")], Healthy),
+        (&[("Available", "False")], Unhealthy),
+        // Ready says more than Available.
+        (&[("Available", "False"), ("Ready", "True")], Healthy),
+        (&[("Available", "True"), ("Ready", "False")], Unhealthy),
+        (&[("Stalled", "True")], Unhealthy),
+        (&[("Stalled", "False")], Healthy),
+        (&[("Failed", "True"), ("Ready", "True")], Unhealthy),
+        (&[("Reconciling", "True")], Healthy),
+        (&[("Ready", "")], Unhealthy),
+    ];
+    for (said, expected) in table {
+        assert_eq!(
+            health(1, json!({"conditions": conditions(said)})),
+            *expected,
+            "{said:?}"
+        );
+    }
+}
+
+#[test]
+fn what_was_said_of_an_older_object_does_not_count() {
+    let ready = conditions(&[("Ready", "True")]);
+    assert_eq!(
+        health(2, json!({"observedGeneration": 1, "conditions": ready})),
+        Health::Unhealthy
+    );
+    assert_eq!(
+        health(2, json!({"observedGeneration": 2, "conditions": ready})),
+        Health::Healthy
+    );
+    let own =
+        |generation: i64| json!([{"type": "Ready", "status": "True", "observedGeneration": generation}]);
+    assert_eq!(health(2, json!({"conditions": own(1)})), Health::Unhealthy);
+    assert_eq!(health(2, json!({"conditions": own(2)})), Health::Healthy);
+}
+
+#[test]
+fn nonsense_is_healthy_or_not_but_no_panic() {
+    for status in [
+        json!(null),
+        json!(3),
+        json!([]),
+        json!({"conditions": "x"}),
+        json!({"conditions": [1, null, {}]}),
+    ] {
+        assert_eq!(health(1, status), Health::Healthy);
+    }
+    assert_eq!(health(1, json!({"observedGeneration": "many"})), Health::Healthy);
+}

@@ -1,0 +1,130 @@
+//! Placements of Open Cluster Management: the fleet as ManagedClusters and sets, and which of them placements select.
+//!
+//! ```text
+//! Cluster ─▶ [clusters] ─▶ ManagedCluster ─▶ [fleet] ─▶ [placements] ─▶ PlacementDecision, Placement.status
+//!                              sets, bindings ─▲  │
+//!                                                 └─▶ [sets] ─▶ statuses of sets and bindings
+//! ```
+//!
+//! What always holds: these passes are the only writers of ManagedClusters that have a Cluster, of decisions, and of the
+//! statuses of sets, bindings and placements; a hub without placements has the ManagedClusters and nothing more to do.
+
+pub(crate) mod clusters;
+pub(crate) mod fleet;
+pub(crate) mod intake;
+pub(crate) mod placements;
+pub(crate) mod sets;
+mod writes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockgate_engine::TemplateId;
+use parking_lot::{Mutex, RwLock};
+
+use self::fleet::Fleet;
+use self::placements::Memories;
+use crate::cache::{Cache, Change, Key};
+use crate::clock::Clock;
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use crate::resource::Resource;
+use crate::state::State;
+
+/// How long placements wait for more changes of clusters.
+const DECIDE_AFTER: Duration = Duration::from_millis(20);
+/// How long sets wait for more clusters to come and go.
+const TELL_AFTER: Duration = Duration::from_millis(100);
+
+/// Everything about placements.
+pub(crate) struct Ocm {
+    caches: OcmCaches,
+    pub(crate) fleet: RwLock<Fleet>,
+    memories: Mutex<Memories>,
+    /// ManagedClusters that need attention.
+    pub(crate) clusters: Queue<String>,
+    /// Sets, and bindings of sets, whose status needs attention.
+    pub(crate) sets: Queue<Key>,
+    /// Placements that need a decision.
+    pub(crate) placements: Queue<Key>,
+}
+
+/// The kinds in memory.
+pub(crate) struct OcmCaches {
+    managed_clusters: Arc<Cache>,
+    sets: Arc<Cache>,
+    set_bindings: Arc<Cache>,
+    placements: Arc<Cache>,
+    decisions: Arc<Cache>,
+    scores: Arc<Cache>,
+}
+
+impl OcmCaches {
+    /// Follows the kinds.
+    pub(crate) fn follow(mut follow: impl FnMut(Resource, fn(&State, &Change)) -> Arc<Cache>) -> Self {
+        Self {
+            scores: follow(Resource::add_on_placement_scores(), intake::score),
+            managed_clusters: follow(Resource::managed_clusters(), intake::cluster),
+            sets: follow(Resource::managed_cluster_sets(), intake::set),
+            set_bindings: follow(Resource::managed_cluster_set_bindings(), intake::set_binding),
+            placements: follow(Resource::placements(), intake::placement),
+            decisions: follow(Resource::placement_decisions(), intake::decision),
+        }
+    }
+}
+
+impl Ocm {
+    pub(crate) fn new(caches: OcmCaches, clock: &Clock, metrics: &Metrics) -> Self {
+        Self {
+            caches,
+            fleet: RwLock::default(),
+            memories: Mutex::default(),
+            clusters: Queue::new(clock.clone(), metrics.queue("managed-cluster")),
+            sets: Queue::new(clock.clone(), metrics.queue("cluster-set")),
+            placements: Queue::new(clock.clone(), metrics.queue("placement")),
+        }
+    }
+
+    /// Whether a cluster's ManagedCluster has still to go.
+    pub(crate) fn holds(&self, cluster: &str) -> bool {
+        let managed = self.caches.managed_clusters.find("", cluster);
+        managed.is_some_and(|managed| !managed.terminating)
+    }
+
+    /// Whether everything that was seen was acted on.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.clusters.is_idle() && self.sets.is_idle() && self.placements.is_idle()
+    }
+
+    /// How many keys are ready or in hand.
+    pub(crate) fn depth(&self) -> usize {
+        self.clusters.depth() + self.sets.depth() + self.placements.depth()
+    }
+
+    /// Ends all queues.
+    pub(crate) fn close(&self) {
+        self.clusters.close();
+        self.sets.close();
+        self.placements.close();
+    }
+}
+
+/// What is told of a kind, by its plural.
+pub(crate) fn told(plural: &str) -> Option<fn(&State, &Change)> {
+    match plural {
+        "managedclusters" => Some(intake::cluster),
+        "managedclustersets" => Some(intake::set),
+        "managedclustersetbindings" => Some(intake::set_binding),
+        "placements" => Some(intake::placement),
+        "placementdecisions" => Some(intake::decision),
+        "addonplacementscores" => Some(intake::score),
+        _ => None,
+    }
+}
+
+/// Whether a template is in the namespace of a cluster, or is that namespace: those are the control plane's.
+pub(crate) fn is_reserved(state: &State, id: &TemplateId) -> bool {
+    let is_namespace = id.kind == "Namespace" && id.api_version == "v1";
+    let namespace = if is_namespace { &id.name } else { &id.namespace };
+    !namespace.is_empty() && state.cluster(namespace).is_some()
+}

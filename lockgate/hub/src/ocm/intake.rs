@@ -1,0 +1,166 @@
+//! What wakes what, of placements. Unlike elsewhere our own writes wake too: what the pass over a ManagedCluster writes is
+//! what placements wait for.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+
+use lockgate_api::ocm::{
+    AddOnPlacementScore, ManagedCluster, ManagedClusterSet, PLACEMENT, Placement, PlacementDecision,
+};
+use serde::de::DeserializeOwned;
+
+use super::{DECIDE_AFTER, TELL_AFTER};
+use crate::cache::{Cache, Cached, Change, Key};
+use crate::state::{self, State};
+
+fn parsed<T: DeserializeOwned>(cached: Option<Arc<Cached>>) -> Option<T> {
+    cached.and_then(|cached| state::parse(&cached))
+}
+
+/// An object as it is by now: what is told at the start may be older than what was told since.
+fn current<T: DeserializeOwned>(cache: &Cache, key: &Key) -> Option<T> {
+    parsed(cache.get(key))
+}
+
+/// A ManagedCluster changed.
+pub(crate) fn cluster(state: &State, change: &Change) {
+    let Some(key) = change.key() else { return };
+    let cluster: Option<ManagedCluster> = current(&state.ocm.caches.managed_clusters, key);
+    if cluster.is_none()
+        && let Some(clusters) = state.cluster_reconciler.get().and_then(Weak::upgrade)
+        && clusters.leaving(&key.name).is_some()
+    {
+        // It waited for this.
+        clusters.poke(&key.name);
+    }
+    let sets = state.ocm.fleet.write().put_cluster(&key.name, cluster);
+    wake(state, &sets, false);
+    for set in sets {
+        tell(state, &Key::new("", &set));
+    }
+    if !change.own {
+        state.ocm.clusters.add(key.name.to_string(), 1);
+    }
+}
+
+/// A set changed.
+pub(crate) fn set(state: &State, change: &Change) {
+    let Some(key) = change.key() else { return };
+    let set: Option<ManagedClusterSet> = current(&state.ocm.caches.sets, key);
+    let old: Option<ManagedClusterSet> = parsed(change.old.clone());
+    let same = |old: &ManagedClusterSet, new: &ManagedClusterSet| old.spec == new.spec;
+    if !change.own {
+        tell(state, key);
+    }
+    let known = state.ocm.fleet.read().has_set(&key.name);
+    if known
+        && old
+            .as_ref()
+            .zip(set.as_ref())
+            .is_some_and(|(old, new)| same(old, new))
+    {
+        return;
+    }
+    let namespaces = {
+        let mut fleet = state.ocm.fleet.write();
+        fleet.put_set(&key.name, set.as_ref());
+        fleet.binding(&key.name)
+    };
+    for namespace in namespaces {
+        tell(state, &Key::new(&namespace, &key.name));
+        wake_namespace(state, &namespace);
+    }
+}
+
+/// A binding of a set changed.
+pub(crate) fn set_binding(state: &State, change: &Change) {
+    let Some(key) = change.key() else { return };
+    // The name is the set's; the schema says so.
+    let binding = state.ocm.caches.set_bindings.get(key);
+    let bound = binding.is_some_and(|cached| !cached.terminating);
+    state
+        .ocm
+        .fleet
+        .write()
+        .put_binding(&key.namespace, &key.name, bound);
+    if change.own {
+        return;
+    }
+    tell(state, key);
+    wake_namespace(state, &key.namespace);
+}
+
+/// A placement changed.
+pub(crate) fn placement(state: &State, change: &Change) {
+    let Some(key) = change.key() else { return };
+    let placement: Option<Placement> = current(&state.ocm.caches.placements, key);
+    let gone = placement.is_none();
+    state.ocm.fleet.write().put_placement(key, placement);
+    if gone {
+        state.ocm.memories.lock().forget(key);
+    }
+    if !change.own {
+        state.ocm.placements.add(key.clone(), 1);
+    }
+}
+
+/// A decision changed.
+pub(crate) fn decision(state: &State, change: &Change) {
+    let Some(key) = change.key() else { return };
+    let placement = |decision: &PlacementDecision| {
+        let name = decision.metadata.label(PLACEMENT)?;
+        Some(Key::new(&key.namespace, name))
+    };
+    let old: Option<PlacementDecision> = parsed(change.old.clone());
+    let new: Option<PlacementDecision> = current(&state.ocm.caches.decisions, key);
+    let (was, is) = (old.as_ref().and_then(placement), new.as_ref().and_then(placement));
+    {
+        let mut fleet = state.ocm.fleet.write();
+        if let Some(was) = was.as_ref().filter(|was| is.as_ref() != Some(was)) {
+            fleet.put_decision(was, &key.name, None);
+        }
+        if let Some(is) = &is {
+            fleet.put_decision(is, &key.name, new);
+        }
+    }
+    if !change.own {
+        for key in [was, is].into_iter().flatten() {
+            state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
+        }
+    }
+}
+
+/// What an add-on thinks of a cluster changed.
+pub(crate) fn score(state: &State, change: &Change) {
+    let Some(key) = change.key() else { return };
+    let score: Option<AddOnPlacementScore> = current(&state.ocm.caches.scores, key);
+    let sets = {
+        let mut fleet = state.ocm.fleet.write();
+        fleet.put_score(&key.namespace, &key.name, score);
+        fleet.sets_of(&key.namespace)
+    };
+    wake(state, &sets, true);
+}
+
+/// Wakes the placements that could choose from these sets; perhaps only those that look at scores.
+fn wake(state: &State, sets: &BTreeSet<String>, scores: bool) {
+    if sets.is_empty() {
+        return;
+    }
+    let placements = state.ocm.fleet.read().choosing_from(sets);
+    for (key, reading) in placements {
+        if !scores || reading.uses_scores() {
+            state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
+        }
+    }
+}
+
+fn wake_namespace(state: &State, namespace: &str) {
+    for key in state.ocm.fleet.read().placements_in(namespace) {
+        state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
+    }
+}
+
+fn tell(state: &State, key: &Key) {
+    state.ocm.sets.add_soon(key.clone(), 1, TELL_AFTER);
+}

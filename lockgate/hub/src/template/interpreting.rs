@@ -1,0 +1,113 @@
+//! What a template says of itself, read by scripts where there are some: its replicas, and what it needs.
+
+use lockgate_api::{Binding, keys};
+use lockgate_engine::dependencies::{self, Dependency};
+
+use super::{PassError, Walk};
+use crate::events::EventTarget;
+
+impl Walk<'_> {
+    /// Has a binding say how many replicas its template asks for, and what it needs. What a script does not tell stays as it
+    /// was; a template of which nothing was ever told waits. Answers what is wrong.
+    pub(super) fn interpret(
+        &self,
+        before: Option<&Binding>,
+        binding: &mut Binding,
+    ) -> Result<Option<String>, PassError> {
+        let replicas = self.put_replicas(before, binding).err();
+        let needed = self.put_dependencies(binding).err();
+        let wrong: Vec<String> = [&replicas, &needed]
+            .into_iter()
+            .flatten()
+            .map(|(_, message)| message.clone())
+            .collect();
+        if wrong.is_empty() {
+            return Ok(None);
+        }
+        let message = wrong.join("; ");
+        let told = self
+            .state
+            .verdicts
+            .lock()
+            .get(self.id)
+            .and_then(|verdict| verdict.uninterpreted.clone());
+        if told.as_ref() != Some(&message) {
+            let target = EventTarget::of_value(&self.template);
+            for (reason, message) in [&replicas, &needed].into_iter().flatten() {
+                self.state.events.warn(&target, reason, message);
+            }
+        }
+        if replicas.is_some() && before.is_none_or(|before| before.spec.placement.is_none()) {
+            // Nothing is placed before it is known how much of it there is.
+            self.state
+                .verdicts
+                .lock()
+                .entry(self.id.clone())
+                .or_default()
+                .uninterpreted = Some(message.clone());
+            return Err(PassError::NotYet(message));
+        }
+        Ok(Some(message))
+    }
+
+    fn put_replicas(
+        &self,
+        before: Option<&Binding>,
+        binding: &mut Binding,
+    ) -> Result<(), (&'static str, String)> {
+        let told = self
+            .interpreter
+            .as_ref()
+            .and_then(|interpreter| interpreter.replicas(&self.template));
+        match told {
+            None => Ok(()),
+            Some(Ok(workload)) => {
+                binding.spec.replicas = workload.replicas;
+                binding.spec.replica_requirements = workload.requirements;
+                Ok(())
+            }
+            Some(Err(error)) => {
+                if let Some(before) = before {
+                    binding.spec.replicas = before.spec.replicas;
+                    binding
+                        .spec
+                        .replica_requirements
+                        .clone_from(&before.spec.replica_requirements);
+                }
+                Err(("GetReplicasFailed", error.to_string()))
+            }
+        }
+    }
+
+    fn put_dependencies(&self, binding: &mut Binding) -> Result<(), (&'static str, String)> {
+        let annotations = &mut binding.metadata.annotations;
+        if !binding.spec.propagate_deps || self.id.namespace.is_empty() {
+            annotations.remove(keys::DEPENDENCIES);
+            return Ok(());
+        }
+        let needed = self
+            .dependencies()
+            .map_err(|why| ("GetDependenciesFailed", why))?;
+        annotations.insert(keys::DEPENDENCIES.to_owned(), dependencies::encode(&needed));
+        Ok(())
+    }
+
+    fn dependencies(&self) -> Result<Vec<Dependency>, String> {
+        let told = self
+            .interpreter
+            .as_ref()
+            .and_then(|interpreter| interpreter.dependencies(&self.template));
+        let needed = match told {
+            Some(told) => told.map_err(|error| error.to_string())?,
+            None => dependencies::dependencies(&self.template),
+        };
+        if needed.len() > dependencies::MOST {
+            return Err(format!(
+                "the template refers to {} objects, of which at most {} can follow it: those that followed it before still do",
+                needed.len(),
+                dependencies::MOST
+            ));
+        }
+        Ok(needed)
+    }
+}

@@ -1,0 +1,131 @@
+//! What scripts find: Lua's own functions, without those that reach outside, tell addresses, or run long without being
+//! counted; those are replaced.
+
+use std::rc::Rc;
+
+use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue, Variadic};
+use serde_json::Value;
+
+use crate::convert;
+use crate::fuel::Fuel;
+use crate::pattern;
+use crate::{HostFunction, Module};
+
+/// What is not there: code from elsewhere, other threads, the collector, randomness.
+const GONE: [&str; 13] = [
+    "collectgarbage",
+    "coroutine",
+    "dofile",
+    "gcinfo",
+    "getfenv",
+    "load",
+    "loadfile",
+    "loadstring",
+    "module",
+    "newproxy",
+    "package",
+    "setfenv",
+    "_G",
+];
+
+/// Functions that are written in Lua, so that their loops count.
+const PRELUDE: &str = include_str!("prelude.lua");
+
+/// Furnishes a machine.
+pub(crate) fn furnish(lua: &Lua, fuel: &Rc<Fuel>, modules: &[Module<'_>], memory: usize) -> mlua::Result<()> {
+    convert::prepare(lua)?;
+    let globals = lua.globals();
+    for name in GONE {
+        globals.raw_set(name, LuaValue::Nil)?;
+    }
+    let math: Table = globals.raw_get("math")?;
+    math.raw_set("random", LuaValue::Nil)?;
+    math.raw_set("randomseed", LuaValue::Nil)?;
+    let string: Table = globals.raw_get("string")?;
+    string.raw_set("dump", LuaValue::Nil)?;
+    string.raw_set("gfind", LuaValue::Nil)?;
+    string.raw_set("rep", repeat(lua, fuel, memory)?)?;
+    pattern::install(lua, &string, fuel)?;
+    globals.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
+    globals.raw_set("pcall", protected(lua, fuel)?)?;
+    globals.raw_set("require", require(lua, modules)?)?;
+    lua.load(PRELUDE).set_name("=prelude").exec()
+}
+
+/// `string.rep`, which the original repeats as often as it is told also for an empty text.
+fn repeat(lua: &Lua, fuel: &Rc<Fuel>, memory: usize) -> mlua::Result<Function> {
+    let fuel = fuel.clone();
+    lua.create_function(move |lua, (text, times): (mlua::LuaString, f64)| {
+        let text = text.as_bytes();
+        // What is negative, or no number, is never; what is beyond all memory is refused.
+        let times = times.clamp(0.0, u32::MAX.into()) as usize;
+        let size = text.len().saturating_mul(times);
+        if size > memory {
+            return Err(mlua::Error::MemoryError("not enough memory".to_owned()));
+        }
+        if !fuel.take(size as u64 / 64 + 1) {
+            return Err(fuel.error());
+        }
+        if text.is_empty() {
+            return lua.create_string("");
+        }
+        lua.create_string(text.repeat(times))
+    })
+}
+
+/// `pcall`, which does not catch the end of the steps.
+fn protected(lua: &Lua, fuel: &Rc<Fuel>) -> mlua::Result<Function> {
+    let fuel = fuel.clone();
+    lua.create_function(move |lua, (function, arguments): (LuaValue, MultiValue)| {
+        let LuaValue::Function(function) = function else {
+            return Err(mlua::Error::RuntimeError("pcall needs a function".to_owned()));
+        };
+        match function.call::<MultiValue>(arguments) {
+            Ok(mut answer) => {
+                answer.push_front(LuaValue::Boolean(true));
+                Ok(answer)
+            }
+            Err(_) if fuel.is_out() => Err(fuel.error()),
+            Err(error) => {
+                let text = crate::text::of_error(&error);
+                let text = LuaValue::String(lua.create_string(text)?);
+                Ok(MultiValue::from_vec(vec![LuaValue::Boolean(false), text]))
+            }
+        }
+    })
+}
+
+/// `require`, of the modules that there are.
+fn require(lua: &Lua, modules: &[Module<'_>]) -> mlua::Result<Function> {
+    let known = lua.create_table()?;
+    for module in modules {
+        let table = lua.create_table()?;
+        for (name, function) in module.functions {
+            table.raw_set(*name, host(lua, name, *function)?)?;
+        }
+        known.raw_set(module.name, table)?;
+    }
+    let names: Vec<String> = modules.iter().map(|module| module.name.to_owned()).collect();
+    let names = names.join(", ");
+    lua.create_function(
+        move |_, name: String| match known.raw_get::<LuaValue>(name.as_str())? {
+            LuaValue::Nil => Err(mlua::Error::RuntimeError(format!(
+                "there is no module {name:?}; there is {names}"
+            ))),
+            module => Ok(module),
+        },
+    )
+}
+
+fn host(lua: &Lua, name: &str, function: HostFunction) -> mlua::Result<Function> {
+    let name = name.to_owned();
+    lua.create_function(move |lua, arguments: Variadic<LuaValue>| {
+        let failed = |why: String| mlua::Error::RuntimeError(format!("{name}: {why}"));
+        let mut values: Vec<Value> = Vec::with_capacity(arguments.len());
+        for argument in arguments.iter() {
+            values.push(convert::from_lua(argument, &[]).map_err(failed)?);
+        }
+        let answer = function(&values).map_err(failed)?;
+        convert::to_lua(lua, &answer)
+    })
+}
