@@ -183,6 +183,9 @@ pub struct BindingStatus {
         deserialize_with = "crate::meta::null_is_default"
     )]
     pub aggregated_status: Vec<AggregatedStatusItem>,
+    /// How its last change reaches the clusters, where a strategy says in which order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<crate::rollout_policy::RolloutRun>,
 }
 
 impl BindingStatus {

@@ -23,6 +23,7 @@ mod policies;
 mod rollouts;
 mod schema;
 mod shared;
+mod strategy;
 mod suspension;
 mod works;
 

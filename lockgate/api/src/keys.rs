@@ -40,6 +40,13 @@ pub const ACTIVATED_GENERATION: &str = "lockgate.karmada.io/activated-policy-gen
 /// On templates: activation was asked for; the value names the request.
 pub const ACTIVATE: &str = "lockgate.karmada.io/activate";
 
+/// On bindings: how far a rollout is, as JSON: the current, the last good and the rejected revision, and the last command.
+pub const ROLLOUT: &str = "lockgate.karmada.io/rollout";
+/// On templates: what an operator asks of a rollout, as JSON.
+pub const ROLLOUT_REQUEST: &str = "lockgate.karmada.io/rollout-request";
+/// On revisions: the digest of what every cluster gets.
+pub const REVISION_DIGEST: &str = "lockgate.karmada.io/revision-digest";
+
 /// On Works and manifests: the Work's id.
 pub const WORK_ID: &str = "work.karmada.io/permanent-id";
 /// On manifests: the Work's namespace.
@@ -58,6 +65,14 @@ pub const RENDERED_FROM: &str = "lockgate.karmada.io/rendered-from";
 pub const RENDERED: &str = "lockgate.karmada.io/rendered";
 /// On Works: which rollout policies suspend them, and why, for people.
 pub const SUSPENDED_BY: &str = "lockgate.karmada.io/suspended-by";
+/// On Works: the revision that the member was last told by a rollout.
+pub const REVISION: &str = "lockgate.karmada.io/revision";
+/// On Works: when it was told, RFC 3339.
+pub const RELEASED_AT: &str = "lockgate.karmada.io/released-at";
+/// On Works: since when the member has been well with it, RFC 3339.
+pub const HEALTHY_SINCE: &str = "lockgate.karmada.io/healthy-since";
+/// On Works: since when the member has not been well with it, RFC 3339.
+pub const FAILED_SINCE: &str = "lockgate.karmada.io/failed-since";
 /// On Works: the older way to suspend them, with the value `suppressed`.
 pub const INSTRUCTION: &str = "propagation.karmada.io/instruction";
 

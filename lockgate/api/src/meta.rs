@@ -77,7 +77,7 @@ impl ObjectMeta {
     }
 }
 
-fn is_zero(value: &i64) -> bool {
+pub(crate) fn is_zero(value: &i64) -> bool {
     *value == 0
 }
 

@@ -4,6 +4,7 @@ mod activate;
 mod connect;
 mod controller;
 mod crds;
+mod demo;
 mod exit;
 mod gates;
 mod join;
@@ -41,6 +42,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Watch a staged rollout, a failure and the way back, on a fleet of this process
+    Demo(demo::DemoArguments),
     /// Start a hub and member clusters on this machine
     Up(up::UpArguments),
     /// Run the control plane against a hub of any kind
@@ -55,7 +58,7 @@ enum Command {
     Render(render::RenderArguments),
     /// Say for every cluster why a placement selects it, or not
     Why(why::WhyArguments),
-    /// Look at rollout strategies
+    /// Look at how changes reach their clusters, and intervene
     #[command(subcommand)]
     Rollout(rollout::RolloutCommand),
     /// Hold one resource back from members, and say why
@@ -102,6 +105,7 @@ fn main() -> std::process::ExitCode {
         tracing::debug!("a provider of cryptography was installed before");
     }
     let result = match arguments.command {
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Up(up) => up::run(up),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Join(arguments) => join::run(&arguments),

@@ -1,11 +1,16 @@
-//! `lockgate rollout simulate`: what a strategy would do, before anybody uses it. It reads a file and nothing else.
+//! `lockgate rollout`: how changes reach their clusters, and what to do about it.
 //!
-//! The engine plays the strategy; [`fleet`] makes the clusters and draws what becomes of each, [`show`] prints.
+//! [`tree`] shows a rollout on a hub, [`command`] asks for something. `simulate` says what a strategy would do before anybody
+//! uses it; it reads a file and nothing else: the engine plays the strategy, [`fleet`] makes the clusters and draws what
+//! becomes of each, [`show`] prints.
 
+mod command;
 mod fleet;
+mod history;
 mod show;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +19,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use lockgate_api::RolloutStrategy;
 use lockgate_api::rollout::{IntOrString, duration_text, read};
+use lockgate_engine::gate::record::Verb;
 use lockgate_engine::gate::rules::Rules;
 use lockgate_engine::gate::simulate::simulate;
 use serde_json::Value;
@@ -22,6 +28,7 @@ use crate::exit::Failure;
 use crate::print::{self, Paint};
 use crate::rollout::fleet::{Fates, Fleet, NamedSize, Probability, Takes};
 use crate::rollout::show::Played;
+pub(crate) use crate::rollout::tree::block_on;
 
 /// More clusters than a fleet has, and few enough to be played in seconds.
 const MAX_CLUSTERS: u32 = 5000;
@@ -30,6 +37,22 @@ const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RolloutCommand {
+    /// Show how far the last change of a resource is, cluster by cluster
+    Status(tree::StatusArguments),
+    /// Start nothing more; what is under way goes on
+    Pause(command::CommandArguments),
+    /// Go on with what was paused
+    Resume(command::CommandArguments),
+    /// End the present soak or wait, and start the next step
+    Promote(command::PromoteArguments),
+    /// Start again in the clusters that failed or took too long
+    Retry(command::CommandArguments),
+    /// Give the change up, and go back to the last revision that succeeded everywhere
+    Abort(command::CommandArguments),
+    /// List the revisions that one can go back to
+    History(history::HistoryArguments),
+    /// Go back to an earlier revision, in the usual order
+    Undo(command::UndoArguments),
     /// Play a strategy forward in virtual time, and print what would happen when
     Simulate(SimulateArguments),
 }
@@ -42,7 +65,7 @@ pub(crate) enum RolloutCommand {
         Exit codes: 0 when it could be played, whatever came of it, 1 failure, 2 usage, or a strategy that is refused.\n\n\
         Strategies are described in docs/rollout.md.")]
 pub(crate) struct SimulateArguments {
-    /// The strategy, alone or as spec.rolloutStrategy of an object; - is the standard input
+    /// The strategy, alone or as spec.strategy or spec.rolloutStrategy of an object; - is the standard input
     #[arg(short, long, value_name = "FILE")]
     filename: PathBuf,
     /// How many clusters there are
@@ -89,7 +112,17 @@ fn size(text: &str) -> Result<IntOrString, String> {
 }
 
 pub(crate) fn run(command: &RolloutCommand) -> Result<ExitCode, Failure> {
-    let RolloutCommand::Simulate(arguments) = command;
+    let arguments = match command {
+        RolloutCommand::Status(arguments) => return tree::run(arguments),
+        RolloutCommand::History(arguments) => return history::run(arguments),
+        RolloutCommand::Pause(arguments) => return command::run(arguments, Verb::Pause, None),
+        RolloutCommand::Resume(arguments) => return command::run(arguments, Verb::Resume, None),
+        RolloutCommand::Promote(arguments) => return command::promote(arguments),
+        RolloutCommand::Retry(arguments) => return command::run(arguments, Verb::Retry, None),
+        RolloutCommand::Abort(arguments) => return command::run(arguments, Verb::Abort, None),
+        RolloutCommand::Undo(arguments) => return command::undo(arguments),
+        RolloutCommand::Simulate(arguments) => arguments,
+    };
     let text = contents(&arguments.filename)?;
     let played = play(arguments, &text)?;
     print::out(&match arguments.output {
@@ -155,11 +188,25 @@ fn play(arguments: &SimulateArguments, text: &[u8]) -> Result<Played, Failure> {
 fn strategy(text: &[u8]) -> Result<RolloutStrategy, String> {
     let document = machinery_value::decode::from_yaml(text).map_err(|error| error.to_string())?;
     let value = document.value;
-    let (at, value) = match value.get("kind") {
-        None => ("", &value),
-        Some(kind) => match value.pointer("/spec/rolloutStrategy") {
+    let mut bare = value.clone();
+    let (at, value) = match (value.get("kind"), bare.pointer_mut("/spec/strategy")) {
+        (None, _) => ("", &value),
+        (Some(_), Some(strategy)) => {
+            // How clusters are cut into groups is up to the arguments here.
+            if let Some(strategy) = strategy.as_object_mut() {
+                strategy.remove("decisionGroups");
+                strategy.remove("clustersPerDecisionGroup");
+            }
+            ("spec.strategy.", &*strategy)
+        }
+        (Some(kind), None) => match value.pointer("/spec/rolloutStrategy") {
             Some(strategy) => ("spec.rolloutStrategy.", strategy),
-            None => return Err(format!("the {} has no spec.rolloutStrategy", word(kind))),
+            None => {
+                return Err(format!(
+                    "the {} has neither spec.strategy nor spec.rolloutStrategy",
+                    word(kind)
+                ));
+            }
         },
     };
     let strategy = read(value).map_err(|refused| {

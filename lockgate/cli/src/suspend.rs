@@ -72,7 +72,7 @@ pub(crate) struct ResumeArguments {
     hub: HubArguments,
 }
 
-fn reason(text: &str) -> Result<String, String> {
+pub(crate) fn reason(text: &str) -> Result<String, String> {
     const LONGEST: usize = 1024;
     match text.trim() {
         "" => Err("say why in a few words".to_owned()),

@@ -61,6 +61,24 @@ pub(crate) struct UpArguments {
     command: Vec<String>,
 }
 
+impl UpArguments {
+    /// A fleet for one command, of which nothing stays.
+    pub(crate) fn for_demo(members: u16, command: Vec<String>) -> Self {
+        Self {
+            members,
+            data_dir: None,
+            ephemeral: true,
+            kubeconfig: None,
+            merge: false,
+            port: Some(0),
+            feature_gates: FeatureGates::default(),
+            bare: false,
+            ready_after: 500,
+            command,
+        }
+    }
+}
+
 /// Runs until Ctrl-C, or until the command ends.
 pub(crate) fn run(arguments: UpArguments) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

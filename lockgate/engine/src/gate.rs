@@ -2,21 +2,27 @@
 //!
 //! What is suspended is not sent, and removals wait for the new copies. Which clusters go first is decided by [`rollout`]:
 //! [`grouping`] cuts a selection into [`groups`], [`rules`] reads a strategy, [`standing`] says how far each cluster is, and
-//! a [`decision`] says for each where it is, with its [`reason`]. [`simulate`] plays all that forward.
+//! a [`decision`] says for each where it is, with its [`reason`]. [`simulate`] plays all that forward. For one template a
+//! [`run`] does it, from the [`record`] on its binding and what its Works say; a [`revision`] is what one can go back to.
 
 pub mod decision;
 pub mod grouping;
 pub mod groups;
 pub mod reason;
+pub mod record;
+pub mod revision;
 pub mod rollout;
 pub mod rules;
+pub mod run;
 pub mod simulate;
 pub mod standing;
 
 mod rollouts;
+mod strategy;
 mod suspension;
 
 pub use rollouts::{RolloutIndex, is_about};
+pub use strategy::{FollowError, Followed, ranked};
 pub use suspension::{
     CLUSTERS_KNOWN, HeldBy, Holds, Referrer, ReleaseInput, clusters_known, extent, is_everywhere, named,
     rollout_status, suspended_by,

@@ -26,6 +26,7 @@ use crate::object::TemplateId;
 
 pub use binding::{Scheduled, WorkView, aggregate_works, fully_applied, is_failing, scheduled};
 pub use compliance::overall_compliance;
+pub(crate) use template::is_behind;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
 pub use work::{OBSERVED, applied, dispatching, is_applied, suspended, unobserved};
 

@@ -11,8 +11,12 @@ use crate::cache::Key;
 use crate::link::LinkError;
 use crate::rebalance;
 use crate::resource::Resource;
+use crate::rollouts;
 use crate::state::{self, State};
 use crate::template::{self, PassError, encode};
+
+/// How soon it is looked again whether all templates are known.
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// Something to see to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -121,7 +125,16 @@ async fn tell_rollout(state: &State, namespace: &str, name: &str) -> Result<(), 
         return Ok(());
     }
     let is_there = |cluster: &str| state.cluster(cluster).is_some();
-    let status = gate::rollout_status(&policy, is_there, state.clock.now());
+    let now = state.clock.now();
+    let mut status = gate::rollout_status(&policy, is_there, now);
+    if rollouts::is_whole(state) {
+        rollouts::tell(state, &policy, &mut status, now);
+    } else if policy.spec.strategy.is_some() {
+        // Sums over some of the templates would be wrong; they are told when all are known.
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        let chore = Chore::Rollout { namespace, name };
+        state.chores.add_soon(chore, 1, LOOK_AGAIN);
+    }
     if policy.status.as_ref() == Some(&status) {
         return Ok(());
     }

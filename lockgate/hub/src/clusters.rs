@@ -240,8 +240,7 @@ impl Clusters {
     /// Up to which version a member's Nodes or Pods were seen; `None` if they are not watched.
     pub fn seen_capacity(&self, cluster: &str, kind: &str) -> Option<u64> {
         let capacity = self.shared.states.read().get(cluster)?.capacity.clone()?;
-        let seen = capacity.lock().seen(kind);
-        seen
+        capacity.lock().seen(kind)
     }
 
     /// The cache of Clusters.

@@ -221,6 +221,8 @@ impl Hub {
             unmeasured: Default::default(),
             works_by_name: Default::default(),
             bound_kinds: Default::default(),
+            runs: Default::default(),
+            ways_back: Default::default(),
             verdicts: Default::default(),
             templates: Queue::new(clock(), metrics.queue("template")),
             reports: Queue::new(clock(), metrics.queue("report")),
@@ -388,6 +390,7 @@ impl Hub {
         self.clusters.idle()
             && state.kinds.is_settled()
             && state.templates.is_idle()
+            && !state.templates.has_due()
             && state.reports.is_idle()
             && state.tellings.is_idle()
             && state.tally.queue.is_idle()

@@ -17,6 +17,7 @@ use crate::chores::Chore;
 use crate::head::head;
 use crate::kinds::{self, KindId};
 use crate::needs;
+use crate::rollouts;
 use crate::state::{self, State, WALK};
 use crate::template::REPORT_AFTER;
 
@@ -509,6 +510,8 @@ pub(crate) fn work(state: &State, change: &Change) {
     }
     if spec_moved {
         state.templates.add(id.clone(), WALK);
+    } else {
+        rollouts::heard(state, &id);
     }
     state.reports.add_soon(id, 1, REPORT_AFTER);
 }

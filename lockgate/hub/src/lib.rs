@@ -27,6 +27,7 @@ mod precedence;
 mod queue;
 mod rebalance;
 pub mod resource;
+mod rollouts;
 mod state;
 mod template;
 pub mod watch;

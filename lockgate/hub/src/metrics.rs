@@ -5,6 +5,7 @@
 
 mod labels;
 mod queues;
+mod rollouts;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 use labels::{Attempt, ByCluster, ByEvent, ByQueue, ByResult, ByStep, Creation, Deletion, Update};
 pub(crate) use queues::QueueFigures;
+use rollouts::RolloutFigures;
 pub use serve::{Serving, serve};
 
 /// A histogram for each result.
@@ -108,6 +110,7 @@ pub struct Metrics {
     queue_retries: Family<ByQueue, Counter>,
     queue_waited: Durations<ByQueue>,
     queue_worked: Durations<ByQueue>,
+    rollouts: RolloutFigures,
     events_dropped: Counter,
 }
 
@@ -292,6 +295,7 @@ impl Metrics {
                 "How long things are worked on",
                 durations(long),
             ),
+            rollouts: RolloutFigures::new(r),
             events_dropped: put(
                 r,
                 "lockgate_events_dropped",

@@ -106,6 +106,7 @@ pub(crate) fn note(state: &State, id: &TemplateId, template: &Value, decision: &
 
 /// Notes that a template is gone, or none.
 pub(crate) fn forget(state: &State, id: &TemplateId) {
+    crate::rollouts::forget(state, id);
     let touched = state.tally.standings.lock().note(id, None);
     for key in touched {
         state.tally.look(&key);

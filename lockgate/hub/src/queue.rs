@@ -275,6 +275,13 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             && state.timers.peek().is_none_or(|Reverse((due, _))| *due > now)
     }
 
+    /// Whether something waits whose time has come by the injected clock.
+    pub(crate) fn has_due(&self) -> bool {
+        let now = self.clock.now();
+        let state = self.state.lock();
+        state.timers.peek().is_some_and(|Reverse((due, _))| *due <= now)
+    }
+
     /// How many keys are ready or in hand.
     pub(crate) fn depth(&self) -> usize {
         let state = self.state.lock();

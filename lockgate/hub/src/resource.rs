@@ -171,6 +171,8 @@ known! {
     events: "" "v1" "events" "Event" true;
     /// Classes of priority.
     priority_classes: "scheduling.k8s.io" "v1" "priorityclasses" "PriorityClass" false;
+    /// Revisions.
+    controller_revisions: "apps" "v1" "controllerrevisions" "ControllerRevision" true;
     /// Leases.
     leases: "coordination.k8s.io" "v1" "leases" "Lease" true;
     /// Definitions of custom kinds.

@@ -32,7 +32,8 @@ use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
 use crate::rebalance::Rebalances;
 use crate::resource::Resource;
-use crate::template::{Departures, Verdict};
+use crate::rollouts::Rollouts;
+use crate::template::{Departures, Stored, Verdict};
 use crate::watch::Following;
 
 /// A template's claim, binding and Works need attention.
@@ -77,6 +78,10 @@ pub(crate) struct State {
     /// What bindings need.
     pub(crate) needs: Needs,
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
+    /// How rollouts stand.
+    pub(crate) runs: Rollouts,
+    /// The revisions that are sent in the place of templates, with their digests.
+    pub(crate) ways_back: Mutex<HashMap<TemplateId, (String, Arc<Stored>)>>,
     /// What was last decided about where a template goes, for its status.
     pub(crate) verdicts: Mutex<HashMap<TemplateId, Verdict>>,
     /// The kinds that bindings name.

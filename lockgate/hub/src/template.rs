@@ -4,6 +4,7 @@
 //! A pass starts from what is in memory and ends when nothing differs. It may be cut off after any write: the next one sees
 //! what was written and goes on from there.
 
+mod gating;
 mod gone;
 mod holding;
 mod interpreting;
@@ -12,6 +13,7 @@ mod needed;
 mod placing;
 mod priority;
 mod report;
+mod revisions;
 mod works;
 mod writes;
 
@@ -41,6 +43,7 @@ pub(crate) use gone::{Presence, presence};
 pub(crate) use holding::{Suspended, wake_after};
 pub(crate) use leaving::Departures;
 pub(crate) use report::report;
+pub(crate) use revisions::Stored;
 pub use works::derived_id;
 pub(crate) use works::{placed, put_rendered, removal, targets};
 pub(crate) use writes::{
@@ -324,6 +327,15 @@ impl Walk<'_> {
         if is_frozen(&binding) {
             self.orphan(decision);
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
+        } else if let Some(stored) = self.way_back(&mut binding).await? {
+            // What was given up is not placed; what is sent in its place goes where it went.
+            let clusters = &stored.revision.clusters;
+            if binding.spec.clusters != *clusters {
+                binding.spec.clusters.clone_from(clusters);
+                binding.metadata.annotations.remove(keys::APPLIED_PLACEMENT);
+            }
+            let mut verdicts = self.state.verdicts.lock();
+            verdicts.entry(self.id.clone()).or_insert(told);
         } else {
             let activates = matches!(decision.act, Act::Activate(_));
             if activates || !policy.spec.is_lazy() {

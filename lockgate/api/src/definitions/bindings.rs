@@ -286,6 +286,7 @@ fn status() -> Schema {
                 "aggregatedStatus",
                 list("What each cluster reports, by name.", item),
             ),
+            ("rollout", super::strategy::run()),
         ],
     )
 }

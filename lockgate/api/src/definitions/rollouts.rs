@@ -4,9 +4,11 @@ use serde_json::Value;
 
 use super::crd::{Crd, column};
 use super::policies::{GROUP, VERSION};
-use super::schema::{Schema, int64, object, string};
+use super::schema::{Schema, int64, list, object, rule, string, word};
 use super::shared::{conditions, resource_selectors};
+use super::strategy::{run_summary, strategy};
 use super::suspension::policy_suspension;
+use crate::rollout_policy::{BREAK_BEFORE_MAKE, MAKE_BEFORE_BREAK, PAUSE, ROLLBACK};
 
 /// The longest reason of a suspension.
 const REASON_LENGTH: usize = 1024;
@@ -37,6 +39,8 @@ pub(super) fn crds() -> [Value; 2] {
                 "How changes of objects of the whole hub reach their clusters."
             },
             columns: vec![
+                column("STRATEGY", "string", ".spec.strategy.type"),
+                column("ROLLOUTS", "string", ".status.summary"),
                 column("SUSPENDED", "string", ".status.suspended"),
                 column("REASON", "string", ".spec.suspension.reason"),
                 column("AGE", "date", ".metadata.creationTimestamp"),
@@ -49,16 +53,45 @@ pub(super) fn crds() -> [Value; 2] {
 fn spec() -> Schema {
     let reason = string("Why, for people: it is shown wherever the suspension is.").max_length(REASON_LENGTH);
     object(
-        "What is held back, of which objects. What several policies hold back adds up.",
+        "How changes of which objects reach their clusters. What several policies hold back adds up; of strategies the best match counts.",
         [
             (
                 "resourceSelectors",
                 resource_selectors("Which objects; any of the selectors.").min_items(1),
             ),
             ("suspension", policy_suspension().with("reason", reason)),
+            ("strategy", strategy()),
+            (
+                "moves",
+                word(
+                    "Whether new copies come before old ones go, which is the default, or the other way round.",
+                    &[MAKE_BEFORE_BREAK, BREAK_BEFORE_MAKE],
+                ),
+            ),
+            (
+                "onFailure",
+                word(
+                    "What happens when too many clusters fail: nothing more starts, which is the default, or all go back.",
+                    &[PAUSE, ROLLBACK],
+                ),
+            ),
         ],
     )
     .required(&["resourceSelectors"])
+    .rule(
+        rule(
+            "!has(self.onFailure) || has(self.strategy)",
+            "onFailure has no meaning without a strategy",
+        )
+        .at(".onFailure"),
+    )
+    .rule(
+        rule(
+            "!has(self.moves) || has(self.strategy)",
+            "moves has no meaning without a strategy",
+        )
+        .at(".moves"),
+    )
 }
 
 fn status() -> Schema {
@@ -71,8 +104,22 @@ fn status() -> Schema {
                 string("Where it holds back: all clusters, or their names."),
             ),
             (
+                "summary",
+                string("How its templates stand: 2 Progressing, 40 Succeeded."),
+            ),
+            ("templates", int64("How many templates follow its strategy.")),
+            (
+                "runs",
+                list(
+                    "The templates that are not done, as far as they fit.",
+                    run_summary(),
+                ),
+            ),
+            (
                 "conditions",
-                conditions("ClustersKnown: whether the hub has the clusters that it names."),
+                conditions(
+                    "ClustersKnown: whether the hub has the clusters that it names. Shadowed: whether other policies decide for some of its templates. StrategyValid: whether its strategy can be followed.",
+                ),
             ),
         ],
     )

@@ -85,6 +85,25 @@ async fn variants(server: &Server) {
         (ROLLOUT, json!({"suspension": {}})),
         (
             ROLLOUT,
+            json!({"strategy": {"type": "All"}, "moves": "BreakBeforeMake", "onFailure": "Pause"}),
+        ),
+        (
+            ROLLOUT,
+            json!({"strategy": {
+                "type": "Progressive",
+                "progressive": {
+                    "maxConcurrency": "25%", "maxFailures": 0, "minSuccessTime": "1h30m", "progressDeadline": "None",
+                    "mandatoryDecisionGroups": [{"groupName": "canary"}, {"groupIndex": 0}],
+                },
+                "decisionGroups": [{
+                    "groupName": "canary",
+                    "groupClusterSelector": {"labelSelector": {"matchLabels": {"tier": "canary"}}},
+                }],
+                "clustersPerDecisionGroup": 3,
+            }}),
+        ),
+        (
+            ROLLOUT,
             json!({"suspension": {"dispatching": true, "reason": "a".repeat(1024)}}),
         ),
         (

@@ -36,9 +36,9 @@ pub(crate) async fn check(server: &Server) {
         ),
         (
             "/apis/policy.karmada.io/v1alpha1/namespaces/shop/rolloutpolicies",
-            "Name SUSPENDED REASON AGE",
+            "Name STRATEGY ROLLOUTS SUSPENDED REASON AGE",
             "held",
-            json!(["member2", "checking"]),
+            json!([null, null, "member2", "checking"]),
         ),
         (
             "/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings",

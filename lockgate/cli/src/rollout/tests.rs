@@ -111,7 +111,7 @@ fn an_object_may_carry_the_strategy() {
     assert!(printed("", object).starts_with("Progressive over 10 clusters in 1 group"));
     assert_eq!(
         printed("", "kind: Policy\nspec: {}"),
-        "error: strategy.yaml: the Policy has no spec.rolloutStrategy"
+        "error: strategy.yaml: the Policy has neither spec.strategy nor spec.rolloutStrategy"
     );
     assert_eq!(
         printed(

@@ -37,7 +37,7 @@ fn new(id: &TemplateId) -> RolloutPolicy {
                 name: id.name.clone(),
                 ..ResourceSelector::default()
             }],
-            suspension: None,
+            ..RolloutSpec::default()
         },
         status: None,
     }
@@ -107,10 +107,10 @@ pub(crate) fn resume(
     };
     check(present, id)?;
     let Some(before) = &present.spec.suspension else {
-        return Ok(Edit::Delete);
+        return Ok(let_go(present));
     };
     if clusters.is_empty() {
-        return Ok(Edit::Delete);
+        return Ok(let_go(present));
     }
     let held: BTreeSet<&str> = if gate::is_everywhere(before) {
         if all.is_empty() {
@@ -131,7 +131,7 @@ pub(crate) fn resume(
         .filter(|name| !clusters.iter().any(|cluster| cluster == name))
         .collect();
     if left.is_empty() {
-        return Ok(Edit::Delete);
+        return Ok(let_go(present));
     }
     let mut wanted = on(left);
     wanted.reason.clone_from(&before.reason);
@@ -141,6 +141,19 @@ pub(crate) fn resume(
     let mut policy = present.clone();
     policy.spec.suspension = Some(wanted);
     Ok(Edit::Write(Box::new(policy)))
+}
+
+/// The policy holds nothing back any more. One that says in which order changes go stays for that.
+fn let_go(present: &RolloutPolicy) -> Edit {
+    match (&present.spec.strategy, &present.spec.suspension) {
+        (None, _) => Edit::Delete,
+        (Some(_), None) => Edit::Nothing,
+        (Some(_), Some(_)) => {
+            let mut policy = present.clone();
+            policy.spec.suspension = None;
+            Edit::Write(Box::new(policy))
+        }
+    }
 }
 
 fn everywhere() -> Suspension {
@@ -263,6 +276,16 @@ mod tests {
             let before = before.map(held);
             let edit = resume(before.as_ref(), &id(), &names(clusters), &all);
             assert_eq!(outcome(edit), after, "{before:?} {clusters:?}");
+        }
+        // Who resumes does not give up the order in which changes go.
+        let mut ordered = held(json!({"dispatching": true}));
+        ordered.spec.strategy = Some(Default::default());
+        for clusters in [&[][..], &["m1", "m2", "m3"]] {
+            let Edit::Write(left) = resume(Some(&ordered), &id(), &names(clusters), &all).unwrap() else {
+                unreachable!("{clusters:?}");
+            };
+            assert_eq!(left.spec.suspension, None);
+            assert!(left.spec.strategy.is_some());
         }
         // Nothing is let go because nobody could look.
         let everywhere = held(json!({"dispatching": true}));

@@ -37,6 +37,9 @@ pub(super) fn told(
             present.map(extent).unwrap_or_default()
         ),
         (false, Edit::Delete) => format!("{id} is resumed: {policy} is deleted.\n"),
+        (false, Edit::Write(written)) if written.spec.suspension.is_none() => {
+            format!("{id} is resumed: {policy} holds nothing back any more, and keeps its strategy.\n")
+        }
         (false, Edit::Write(written)) => {
             let mut text = format!(
                 "{id} is resumed in {}, and stays suspended in {} by {policy}.\n",

@@ -127,7 +127,8 @@ pub fn overall(statuses: impl IntoIterator<Item = Status>, breach: bool) -> Opti
     for status in statuses {
         any = true;
         failed |= status.is_failure();
-        moves |= matches!(status, Status::ToApply | Status::Progressing | Status::Unknown);
+        moves |= status.is_waiting()
+            || matches!(status, Status::Progressing | Status::Unknown | Status::Suspended);
     }
     if !any {
         None

@@ -55,6 +55,8 @@ pub enum Reason<'a> {
     Done,
     /// It is left out.
     Skipped,
+    /// It may not be written.
+    Suspended,
     /// It is not among the selected clusters any more.
     NotSelected,
     /// It waits, for too many failed.
@@ -112,6 +114,8 @@ pub enum HoldupState {
     UnderWay,
     /// It is well, and must stay so until then.
     Soaks(Timestamp),
+    /// It may not be written.
+    Suspended,
 }
 
 impl Reason<'_> {
@@ -135,6 +139,7 @@ impl Reason<'_> {
             Self::TimedOutEarlier => "timed out earlier".to_owned(),
             Self::Done => "done".to_owned(),
             Self::Skipped => "skipped".to_owned(),
+            Self::Suspended => "suspended".to_owned(),
             Self::NotSelected => "is not selected any more".to_owned(),
             Self::Breach(breach) => format!("held: {breach}"),
             Self::NoPlace { taken, of } => format!("waits: {} taken", places(*taken, *of)),
@@ -156,6 +161,7 @@ impl Holdup<'_> {
         let state = match self.state {
             HoldupState::Starts => "starts now".to_owned(),
             HoldupState::UnderWay => "is under way".to_owned(),
+            HoldupState::Suspended => "is suspended".to_owned(),
             HoldupState::Soaks(until) => format!("soaks until {}", time(until)),
         };
         match self.others {

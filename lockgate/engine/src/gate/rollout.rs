@@ -29,12 +29,18 @@ struct Member<'a> {
 
 impl Member<'_> {
     fn waits(&self) -> bool {
-        self.verdict.status == Status::ToApply
+        self.verdict.status.is_waiting()
+    }
+
+    fn is_overtaken(&self) -> bool {
+        self.verdict.status == Status::Overtaken
     }
 
     /// Whether its group is not settled because of it. One that failed does not hold it up.
     fn unsettled(&self) -> bool {
-        self.waits() || self.verdict.place == Place::InFlight && self.verdict.status != Status::Failed
+        self.waits()
+            || self.verdict.status == Status::Suspended
+            || self.verdict.place == Place::InFlight && self.verdict.status != Status::Failed
     }
 }
 
@@ -97,14 +103,16 @@ pub fn decide<'a>(
     let turn = fleet.turn(&members);
     let starting = match breach {
         Some(_) => Vec::new(),
-        None => starting(turn, &members),
+        None => starting(turn, rules.reversed, &members),
     };
+    // Those that were under way with an older change had their places before.
+    let joining = starting.iter().filter(|at| !members[**at].is_overtaken()).count();
     // Told of before anybody starts: who starts now has nothing to say yet.
     let waiting = match (breach, turn) {
         (Some(breach), _) => Reason::Breach(breach),
         (None, Turn::Group(group)) => fleet.waits_for(group, &members),
         (None, Turn::Window { size, taken }) => Reason::NoPlace {
-            taken: taken + starting.len(),
+            taken: taken + joining,
             of: size,
         },
         (None, Turn::Everybody | Turn::Nobody) => Reason::GoesWithAll,
@@ -117,7 +125,7 @@ pub fn decide<'a>(
         verdict.place = Place::Starts;
         verdict.reason = match turn {
             Turn::Window { size, taken } => Reason::TakesPlace {
-                taken: taken + starting.len(),
+                taken: taken + joining,
                 of: size,
             },
             Turn::Group(group) => Reason::GoesWithGroup {
@@ -163,7 +171,8 @@ fn join<'a>(
         let class = rules.classify(status, since, now);
         let (place, reason) = match (class.list, class.status) {
             // Replaced once it is known why.
-            (_, Status::ToApply) => (Place::Waits, Reason::GoesWithAll),
+            (_, Status::ToApply | Status::Overtaken) => (Place::Waits, Reason::GoesWithAll),
+            (_, Status::Suspended) => (Place::Waits, Reason::Suspended),
             (List::TimedOut, _) => (
                 Place::TimedOut,
                 Reason::TimedOut {
@@ -211,7 +220,7 @@ struct Fleet<'a, 'r> {
 
 impl<'a> Fleet<'a, '_> {
     /// The groups that go first, or the others.
-    fn positions(&self, mandatory: bool) -> impl Iterator<Item = usize> {
+    fn positions(&self, mandatory: bool) -> impl DoubleEndedIterator<Item = usize> {
         (0..self.mandatory.len()).filter(move |at| self.mandatory[*at] == mandatory)
     }
 
@@ -256,8 +265,14 @@ impl<'a> Fleet<'a, '_> {
     /// Whose turn it is: the first mandatory group that is not settled, then as the strategy says.
     fn turn(&self, members: &[Member<'_>]) -> Turn {
         let unsettled = |mandatory| {
-            self.positions(mandatory)
-                .find(|group| self.tallies[*group].unsettled > 0)
+            let mut unsettled = self
+                .positions(mandatory)
+                .filter(|group| self.tallies[*group].unsettled > 0);
+            if self.rules.reversed {
+                unsettled.next_back()
+            } else {
+                unsettled.next()
+            }
         };
         match (self.rules.order, unsettled(true)) {
             (Order::All, _) => Turn::Everybody,
@@ -266,7 +281,8 @@ impl<'a> Fleet<'a, '_> {
             (Order::Progressive, None) => {
                 let sizes = self.positions(false).map(|at| self.groups[at].clusters.len());
                 let open = sizes.sum();
-                let in_flight = |member: &&Member<'_>| member.verdict.place == Place::InFlight;
+                let in_flight =
+                    |member: &&Member<'_>| member.verdict.place == Place::InFlight || member.is_overtaken();
                 Turn::Window {
                     size: threshold_size(self.rules.max_concurrency, open, open),
                     taken: members.iter().filter(in_flight).count(),
@@ -281,6 +297,7 @@ impl<'a> Fleet<'a, '_> {
         let first = &members[tally.first_unsettled];
         let state = match first.verdict.reason {
             Reason::Soaks { until } => HoldupState::Soaks(until),
+            Reason::Suspended => HoldupState::Suspended,
             _ if first.waits() => HoldupState::Starts,
             _ => HoldupState::UnderWay,
         };
@@ -296,16 +313,28 @@ impl<'a> Fleet<'a, '_> {
     }
 }
 
-/// Which of the waiting clusters start. Those that are known to wait come before those that nobody spoke of.
-fn starting(turn: Turn, members: &[Member<'_>]) -> Vec<usize> {
-    let waiting = (0..members.len()).filter(|at| members[*at].waits());
+/// Which of the waiting clusters start. Those that have their places already come first, then those that are known to wait,
+/// then those that nobody spoke of.
+fn starting(turn: Turn, reversed: bool, members: &[Member<'_>]) -> Vec<usize> {
+    let mut waiting: Vec<usize> = (0..members.len()).filter(|at| members[*at].waits()).collect();
+    if reversed {
+        waiting.reverse();
+    }
     match turn {
-        Turn::Everybody => waiting.collect(),
-        Turn::Group(group) => waiting.filter(|at| members[*at].group == group).collect(),
+        Turn::Everybody => waiting,
+        Turn::Group(group) => {
+            waiting.retain(|at| members[*at].group == group);
+            waiting
+        }
         Turn::Window { size, taken } => {
-            let known = waiting.clone().filter(|at| members[*at].known);
-            let others = waiting.filter(|at| !members[*at].known);
-            known.chain(others).take(size.saturating_sub(taken)).collect()
+            let (overtaken, others): (Vec<usize>, Vec<usize>) =
+                waiting.into_iter().partition(|at| members[*at].is_overtaken());
+            let held = taken - overtaken.len();
+            let (known, unknown): (Vec<usize>, Vec<usize>) =
+                others.into_iter().partition(|at| members[*at].known);
+            let joining = known.into_iter().chain(unknown).take(size.saturating_sub(taken));
+            let staying = overtaken.into_iter().take(size.saturating_sub(held));
+            staying.chain(joining).collect()
         }
         Turn::Nobody => Vec::new(),
     }

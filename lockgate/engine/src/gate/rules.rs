@@ -38,6 +38,8 @@ pub struct Rules {
     pub deadline: Option<Duration>,
     /// The groups that go first.
     pub mandatory: Vec<GroupKey>,
+    /// Whether the last go first: the way back.
+    pub reversed: bool,
 }
 
 /// A strategy that cannot be followed. Nothing is changed then.
@@ -83,11 +85,8 @@ impl Rules {
             })?;
         let mut rules = Self {
             order,
-            max_failures: Threshold::Count(0),
-            max_concurrency: Threshold::Count(0),
-            soak: Duration::ZERO,
             deadline,
-            mandatory: Vec::new(),
+            ..Self::all_at_once()
         };
         if order == Order::All {
             return Ok(rules);
@@ -111,6 +110,28 @@ impl Rules {
         Ok(rules)
     }
 
+    /// Nobody waits for anybody.
+    pub fn all_at_once() -> Self {
+        Self {
+            order: Order::All,
+            max_failures: Threshold::Count(0),
+            max_concurrency: Threshold::Count(0),
+            soak: Duration::ZERO,
+            deadline: None,
+            mandatory: Vec::new(),
+            reversed: false,
+        }
+    }
+
+    /// The same rules for the way back: the last go first, nobody goes before all others, and nobody soaks.
+    #[must_use]
+    pub fn back(mut self) -> Self {
+        self.reversed = true;
+        self.mandatory.clear();
+        self.soak = Duration::ZERO;
+        self
+    }
+
     /// Where a cluster belongs by itself, before anybody takes turns.
     pub fn classify(&self, status: Status, since: Option<Timestamp>, now: Timestamp) -> Class {
         let due = |duration: Duration| {
@@ -122,8 +143,8 @@ impl Rules {
         };
         let class = |list, status, due| Class { list, status, due };
         match status {
-            Status::ToApply => class(List::Rollout, status, None),
-            Status::Skip | Status::TimeOut => class(List::Neither, status, None),
+            Status::ToApply | Status::Overtaken => class(List::Rollout, status, None),
+            Status::Skip | Status::TimeOut | Status::Suspended => class(List::Neither, status, None),
             Status::Succeeded => match due(self.soak) {
                 until if now < until => class(List::Rollout, status, Some(until)),
                 _ => class(List::Neither, status, None),

@@ -7,6 +7,10 @@ use jiff::Timestamp;
 pub enum Status {
     /// It has not got it yet.
     ToApply,
+    /// It has not got it yet and is under way with an older one: it keeps its place, and starts as soon as it may.
+    Overtaken,
+    /// It may not be written. It takes no place and has all the time, but groups after its own wait for it.
+    Suspended,
     /// It is left out.
     Skip,
     /// It has it, and is well.
@@ -31,6 +35,7 @@ impl Status {
             "Failed" => Self::Failed,
             "TimeOut" => Self::TimeOut,
             "Skip" => Self::Skip,
+            "Suspended" => Self::Suspended,
             _ => Self::Unknown,
         }
     }
@@ -38,7 +43,8 @@ impl Status {
     /// Its name on the wire.
     pub fn name(self) -> &'static str {
         match self {
-            Self::ToApply => "ToApply",
+            Self::ToApply | Self::Overtaken => "ToApply",
+            Self::Suspended => "Suspended",
             Self::Skip => "Skip",
             Self::Succeeded => "Succeeded",
             Self::Unknown => "Unknown",
@@ -46,6 +52,11 @@ impl Status {
             Self::Failed => "Failed",
             Self::TimeOut => "TimeOut",
         }
+    }
+
+    /// Whether it has everything before it, and nothing keeps it from starting but its turn.
+    pub fn is_waiting(self) -> bool {
+        matches!(self, Self::ToApply | Self::Overtaken)
     }
 
     /// Whether it counts against the failures that are allowed.
@@ -184,6 +195,7 @@ mod tests {
             "Failed",
             "TimeOut",
             "Skip",
+            "Suspended",
             "Unknown",
         ] {
             assert_eq!(Status::from_name(name).name(), name);

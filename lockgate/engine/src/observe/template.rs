@@ -64,7 +64,7 @@ impl<'a> MemberReport<'a> {
 }
 
 /// Whether a status was seen before the last write to the member.
-fn is_behind(work: &Work, status: Option<&Value>) -> bool {
+pub(crate) fn is_behind(work: &Work, status: Option<&Value>) -> bool {
     let written = work
         .status
         .last_applied

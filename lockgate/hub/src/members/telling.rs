@@ -12,6 +12,7 @@ use super::dispatching::last_applied;
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
+use crate::rollouts;
 use crate::state::{self, State};
 use crate::template::{self, PassError, REPORT_AFTER};
 
@@ -246,6 +247,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         return Err(error);
     }
     if let Some(id) = head.id {
+        rollouts::heard(state, &id);
         // What it needs may have waited for this.
         template::wake_after(state, &id);
         state.reports.add_soon(id, 1, REPORT_AFTER);

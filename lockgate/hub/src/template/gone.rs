@@ -7,6 +7,7 @@ use lockgate_engine::TemplateId;
 use lockgate_engine::object;
 use serde_json::Value;
 
+use super::revisions;
 use super::writes::{delete, delete_work, encode, replace};
 use super::{PassError, binding_key, is_for, scope_keys};
 use crate::cache::Key;
@@ -99,6 +100,9 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
         return Ok(());
     }
     if let Some(mut going) = state::binding(cache, &key) {
+        if going.metadata.annotation(keys::ROLLOUT).is_some() {
+            revisions::forget(state, id, super::binding_id(&going, id)).await?;
+        }
         let finalizer = scope_keys(id).1;
         going
             .metadata

@@ -21,6 +21,7 @@ use crate::cache::{Cached, Key};
 use crate::clock::seconds;
 use crate::head::head;
 use crate::policies;
+use crate::rollouts;
 use crate::state::{self, State};
 
 /// How long a status waits for Works that are on their way: long enough for a burst, in which it would be written twice.
@@ -71,6 +72,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     }
     report_template(state, id, &binding, &works, custom).await?;
     if (!super::is_frozen(&binding) || is_moved_by_others(&binding))
+        && !rollouts::is_under_way(state, id)
         && !unwanted(state, id, &binding).is_empty()
         && removal(state, id, &binding) == Removal::Remove
     {
@@ -173,6 +175,9 @@ fn binding_status(
     }
     if !works.is_empty() || !binding.spec.clusters.is_empty() {
         fully_applied.put(&mut status.conditions);
+    }
+    if known.is_some() {
+        status.rollout = rollouts::view(state, id);
     }
     let conditions = &mut status.conditions;
     if known.is_some() {
@@ -317,10 +322,11 @@ async fn report_template(
     // What waits for a policy, or for its turn, is not what members have.
     let activated = Record::find(&template, Some(binding))
         .is_some_and(|record| record.compare(&template, &ContentHashes::of(&template)) != Change::ByUser);
+    let waiting = rollouts::without(state, id);
     let reports: Vec<MemberReport<'_>> = works
         .iter()
         .filter(|(cluster, work)| targets.contains(cluster.as_str()) && !work.metadata.deleting())
-        .map(|(cluster, work)| MemberReport::of(cluster, work, activated))
+        .map(|(cluster, work)| MemberReport::of(cluster, work, activated && !waiting.contains(cluster)))
         .collect();
     let everywhere = reports.len() == targets.len();
     if !everywhere || binding.spec.resource.uid != lockgate_engine::object::meta_text(&template, "uid") {

@@ -5,31 +5,33 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use lockgate_api::work::Workload;
-use lockgate_api::{Binding, Cluster, OverridePolicy, Work, keys, names};
-use lockgate_engine::claim::Record;
+use lockgate_api::{Binding, Cluster, Work, keys, names};
 use lockgate_engine::failover;
+use lockgate_engine::gate::run::{Act, Target};
 use lockgate_engine::gate::{self, Holds, Removal};
-use lockgate_engine::interpret::Operation;
 use lockgate_engine::observe;
-use lockgate_engine::render::{self, RenderInput, Rendered};
-use machinery_value::hash::{ValueHash, canonical_hash};
+use lockgate_engine::render::{self, Rendered};
+use machinery_value::hash::canonical_hash;
+use serde_json::Value;
 
+use super::gating::{self, Gate, GateStep, Plan, plan};
 use super::holding::{Suspended, wake_dependents};
 use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT_AFTER, Walk, binding_id};
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
+use crate::rollouts;
 use crate::state::{self, State};
 
 /// How many Works of one template are written at once.
 const WORKS_AT_ONCE: usize = 16;
 
 /// What one cluster is to get.
-struct Share {
-    cluster: Arc<Cluster>,
-    replicas: Option<i64>,
-    completions: Option<i64>,
+pub(super) struct Share {
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) replicas: Option<i64>,
+    pub(super) completions: Option<i64>,
 }
 
 /// A Work that must be written.
@@ -42,22 +44,18 @@ struct WorkChange {
 impl Walk<'_> {
     /// Brings every Work to what the binding says, then removes what is no longer wanted.
     pub(super) async fn send(&mut self) -> Result<(), PassError> {
+        let gate = self.gate().await?;
         let Some(binding) = self.binding.take() else {
             return Ok(());
         };
-        let result = self.send_works(&binding).await;
+        let result = self.send_works(&binding, &gate).await;
         self.binding = Some(binding);
         self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
         result
     }
 
-    async fn send_works(&self, binding: &Binding) -> Result<(), PassError> {
+    async fn send_works(&self, binding: &Binding, gate: &Gate) -> Result<(), PassError> {
         let purging = self.purge(binding).await?;
-        let mut shares = self.shares(binding);
-        if purging {
-            // What must be gone first is not gone: nothing new comes.
-            shares.retain(|share| self.has_work(&share.cluster.metadata.name));
-        }
         let overrides = self.state.overrides.read().list();
         let before = self
             .state
@@ -66,15 +64,27 @@ impl Walk<'_> {
             .get(self.id)
             .cloned()
             .unwrap_or_default();
-        let basis = Record::find(&self.template, Some(binding)).and_then(|record| record.basis);
-        let content = render::activated_hash(&self.template, basis.as_deref());
+        let (content, _) = self.content(binding);
+        let plan = plan(
+            &self.template,
+            content,
+            &overrides,
+            binding,
+            gate.stored.as_deref(),
+        );
+        let mut shares = self.shares(binding, plan.template);
+        if purging {
+            // What must be gone first is not gone: nothing new comes.
+            shares.retain(|share| self.has_work(&share.cluster.metadata.name));
+        }
         let holders = self.holders(binding);
         let holds = holders.of(binding);
         let mut turned = false;
         let mut unrendered = BTreeMap::new();
         let mut writes = Vec::new();
         for share in &shares {
-            match self.work(binding, share, &overrides, &content, &holds) {
+            let step = gate.step(&share.cluster.metadata.name);
+            match self.work(binding, share, &plan, step.as_ref(), &holds) {
                 Ok(Some(change)) => {
                     turned |= change.turned;
                     writes.push(change.work);
@@ -98,10 +108,12 @@ impl Walk<'_> {
         }
         let writes = writes.iter().map(|work| write_work(self.state, work));
         let results = at_most(writes.collect()).await;
-        if turned {
+        if turned || gate.releases() {
             wake_dependents(self.state, binding);
         }
-        self.remove_unwanted(binding).await?;
+        if gate.removes() {
+            self.remove_unwanted(binding).await?;
+        }
         // A cluster that fails delays itself only; the pass comes again for it.
         results.into_iter().collect()
     }
@@ -114,10 +126,10 @@ impl Walk<'_> {
     }
 
     /// What each cluster is to get.
-    fn shares(&self, binding: &Binding) -> Vec<Share> {
+    pub(super) fn shares(&self, binding: &Binding, template: &Value) -> Vec<Share> {
         let spec = &binding.spec;
         let is_workload = spec.replicas > 0 || spec.replica_requirements.is_some();
-        let completions = render::completions(spec, &self.template);
+        let completions = render::completions(spec, template);
         let mut shares = Vec::new();
         let mut seen = BTreeSet::new();
         let frozen = super::is_frozen(binding);
@@ -157,8 +169,8 @@ impl Walk<'_> {
         &self,
         binding: &Binding,
         share: &Share,
-        overrides: &[Arc<OverridePolicy>],
-        content: &ValueHash,
+        plan: &Plan<'_>,
+        step: Option<&GateStep>,
         holds: &Holds<'_>,
     ) -> Result<Option<WorkChange>, String> {
         let cluster = &share.cluster.metadata.name;
@@ -173,42 +185,33 @@ impl Walk<'_> {
             // It goes first, without touching the member, and is made again then.
             return Ok(None);
         }
-        let work_id = known
-            .as_ref()
-            .and_then(|work| work.metadata.label(keys::WORK_ID))
-            .map_or_else(
-                || derived_id(binding_id(binding, self.id), cluster),
-                str::to_owned,
-            );
-        let input = RenderInput {
-            template: &self.template,
-            binding,
-            binding_id: binding_id(binding, self.id),
-            work_id: &work_id,
-            cluster: &share.cluster,
-            replicas: share.replicas,
-            completions: share.completions,
-            reviser: self
-                .interpreter
-                .as_ref()
-                .and_then(|interpreter| interpreter.script(Operation::Revise)),
-            overrides,
-            conflict_resolution: &binding.spec.conflict_resolution,
-        };
+        let held = step.is_some_and(|step| step.act == Act::Hold);
+        if held && known.is_none() {
+            // Its turn has not come.
+            return Ok(None);
+        }
+        let work_id = gating::work_id(known.as_ref(), binding_id(binding, self.id), cluster);
+        let kept =
+            step.is_some_and(|step| matches!(step.act, Act::Release(Target::Kept) | Act::Stay(Target::Kept)));
+        let replicas = step.filter(|_| kept).map_or(share.replicas, |step| step.kept);
+        let input = self.input(binding, share, plan, replicas, &work_id);
         let suspended = Suspended::on(holds, cluster);
         let was_suspended = known.as_ref().and_then(|work| work.spec.suspend_dispatching);
         let turned = was_suspended.unwrap_or(false) != suspended.is;
         let preserve = Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
-        let rendered = known
-            .as_ref()
-            .and_then(|work| work.metadata.annotation(keys::RENDERED_FROM))
-            .is_some_and(|digest| digest == render::inputs_digest_with(content, &input));
+        // What is held keeps what it has.
+        let rendered = held
+            || known
+                .as_ref()
+                .and_then(|work| work.metadata.annotation(keys::RENDERED_FROM))
+                .is_some_and(|digest| digest == render::inputs_digest_with(&plan.content, &input));
         if let Some(known) = &known
             && rendered
             && !self.render
             && known.spec.suspend_dispatching.is_some()
             && suspended.is_said_by(known)
             && known.spec.preserve_resources_on_deletion == preserve
+            && step.is_none_or(|step| step.is_said_by(known))
         {
             return Ok(None);
         }
@@ -216,9 +219,15 @@ impl Walk<'_> {
         let mut work = old.clone().unwrap_or_default();
         suspended.put(&mut work);
         work.spec.preserve_resources_on_deletion = preserve;
-        if !rendered || self.render {
+        match step {
+            Some(step) => step.put(&mut work),
+            // Nobody said in which order it goes.
+            None if !rendered => gating::unmark(&mut work),
+            None => {}
+        }
+        if !rendered || self.render && !held {
             let mut rendered = render::render(&input).map_err(|error| error.to_string())?;
-            rendered.digest = render::inputs_digest_with(content, &input);
+            rendered.digest = render::inputs_digest_with(&plan.content, &input);
             // What another control plane rendered the same way stays as it is.
             let same = old.as_ref().is_some_and(|old| {
                 old.metadata.annotation(keys::RENDERED_FROM).is_none()
@@ -325,7 +334,15 @@ pub(crate) fn removal(state: &State, id: &lockgate_engine::TemplateId, binding: 
         })
         .map(str::to_owned)
         .collect();
-    gate::removal(&binding.spec, &missing, state.gates)
+    match gate::removal(&binding.spec, &missing, state.gates) {
+        Removal::Hold => Removal::Hold,
+        Removal::WaitFor(_) if gating::breaks_first(state, id) => Removal::Remove,
+        removal => match rollouts::keeps(state, id, binding) {
+            // Everybody has a copy, and not everybody the new one.
+            Some(waiting) if removal == Removal::Remove => Removal::WaitFor(waiting),
+            _ => removal,
+        },
+    }
 }
 
 /// The id of a Work: the same whenever it is made again.

@@ -52,6 +52,7 @@ fn any_rules() -> impl Strategy<Value = Rules> {
                 } else {
                     mandatory
                 },
+                reversed: false,
             },
         )
 }

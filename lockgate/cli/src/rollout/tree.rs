@@ -1,0 +1,416 @@
+//! `lockgate rollout status`: a change, its groups, their clusters and the object in each, with the time that is left.
+//!
+//! It fits into 80 columns, and clusters of which the same is to be said are told together, so that a thousand fit on a
+//! screen.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use jiff::Timestamp;
+use lockgate_api::binding::AggregatedStatusItem;
+use lockgate_api::rollout::duration_text;
+use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
+use lockgate_engine::TemplateId;
+
+use super::command::{Found, ObjectArguments, argument};
+use crate::exit::Failure;
+use crate::print::{self, Paint, Tone};
+
+/// The width of a terminal that does not say how wide it is.
+const WIDTH: usize = 80;
+/// So many clusters of which the same is to be said are told one by one.
+const ALONE: usize = 3;
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "With --watch it ends when nothing more moves by itself: exit code 0 when the change is everywhere, \
+        1 when it failed or was given up.\n\nOther exit codes: 1 failure, 2 usage."
+)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    of: ObjectArguments,
+    /// Keep looking until nothing more moves
+    #[arg(short, long)]
+    watch: bool,
+}
+
+/// Runs something that waits for the hub.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::Other(format!("failed to start: {e}")))?
+        .block_on(future)
+}
+
+/// Shows a rollout, once or until it is over.
+pub(crate) fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
+    block_on(async {
+        let mut found = Found::read(&arguments.of).await?;
+        let terminal = std::io::stdout().is_terminal();
+        let mut last = String::new();
+        loop {
+            let Some(run) = found.binding.status.rollout.clone() else {
+                if arguments.watch && last.is_empty() && followed(&found) {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    found.refresh().await?;
+                    continue;
+                }
+                print::out(&format!(
+                    "{} follows no strategy: its changes go to all clusters at once.\n\n\
+                     Next: a RolloutPolicy with spec.strategy, see docs/rollout.md\n",
+                    found.id
+                ));
+                return Ok(ExitCode::SUCCESS);
+            };
+            let items = &found.binding.status.aggregated_status;
+            let text = show(&found.id, &run, items, Timestamp::now(), Paint::stdout(), width());
+            if !arguments.watch {
+                print::out(&text);
+                return Ok(ExitCode::SUCCESS);
+            }
+            if terminal {
+                print::out(&format!("\x1b[H\x1b[2J{text}"));
+            } else if still(&text) != still(&last) {
+                print::out(&format!("{text}\n"));
+            }
+            match run.phase.as_str() {
+                "Succeeded" => return Ok(ExitCode::SUCCESS),
+                "Failed" | "Aborted" | "RolledBack" | "RollbackFailed" => return Ok(ExitCode::from(1)),
+                _ => {}
+            }
+            last = text;
+            tokio::time::sleep(LOOK_EVERY).await;
+            if !found.refresh().await? {
+                return Err(Failure::Other(format!("{} is gone", found.id)));
+            }
+        }
+    })
+}
+
+/// Whether the status of a template that follows a strategy is not told yet.
+fn followed(found: &Found) -> bool {
+    lockgate_engine::gate::record::RolloutRecord::of(&found.binding.metadata).is_some()
+}
+
+/// A text without the time that is left, which is no news.
+fn still(text: &str) -> String {
+    let lines = text
+        .lines()
+        .map(|line| line.split(" left").next().unwrap_or(line));
+    let lines = lines.map(|line| line.rsplit_once(' ').map_or(line, |(before, _)| before));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn width() -> usize {
+    std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .filter(|columns| (40..=400).contains(columns))
+        .unwrap_or(WIDTH)
+}
+
+/// A rollout as lines of text.
+pub(super) fn show(
+    id: &TemplateId,
+    run: &RolloutRun,
+    items: &[AggregatedStatusItem],
+    now: Timestamp,
+    paint: Paint,
+    width: usize,
+) -> String {
+    let mut text = String::new();
+    let (mark, tone) = phase(&run.phase);
+    let mut line = |words: &str, tone: Tone| {
+        text.push_str(&paint.tone(&cut(words, width), tone));
+        text.push('\n');
+    };
+    line(&format!("{id}   {mark} {}", run.phase), tone);
+    let good = match run.good_revision {
+        Some(good) if good == run.revision => String::new(),
+        Some(good) => format!(", the last good one is {good}"),
+        None => ", none has succeeded everywhere yet".to_owned(),
+    };
+    line(&format!("  revision   {}{good}", run.revision), Tone::Plain);
+    line(&format!("  policy     {}", run.policy), Tone::Plain);
+    for part in wrapped(&run.message, width.saturating_sub(13)) {
+        line(&format!("  because    {part}"), Tone::Plain);
+    }
+    if !run.command.is_empty() {
+        line(&format!("  command    {}", run.command), Tone::Plain);
+    }
+    for group in &run.groups {
+        text.push('\n');
+        show_group(&mut text, group, items, now, paint, width);
+    }
+    text.push_str(&format!("\n{}\n", next(id, run)));
+    text
+}
+
+fn phase(phase: &str) -> (&'static str, Tone) {
+    match phase {
+        "Succeeded" => ("✔", Tone::Good),
+        "Paused" => ("‖", Tone::Warn),
+        "Failed" | "RollbackFailed" | "Aborted" => ("✘", Tone::Bad),
+        "RollingBack" | "RolledBack" => ("↩", Tone::Warn),
+        _ => ("…", Tone::Warn),
+    }
+}
+
+fn state(cluster: &RunCluster) -> (&'static str, Tone) {
+    match cluster.state.as_str() {
+        "Succeeded" if cluster.until.is_some() => ("…", Tone::Warn),
+        "Succeeded" | "Skip" => ("✔", Tone::Good),
+        "Failed" | "TimeOut" => ("✘", Tone::Bad),
+        "Suspended" => ("‖", Tone::Warn),
+        "Progressing" => ("…", Tone::Warn),
+        _ => ("·", Tone::Faint),
+    }
+}
+
+/// What is said of a cluster.
+fn words(cluster: &RunCluster) -> (&str, &str, Option<&str>) {
+    let state = match (cluster.state.as_str(), &cluster.until) {
+        ("Succeeded", Some(_)) => "Soaking",
+        ("Skip", _) => "Unchanged",
+        (state, _) => state,
+    };
+    let reason = match cluster.reason.as_str() {
+        "done" | "skipped" => "",
+        reason => reason.split_once(" until 2").map_or(reason, |(reason, _)| reason),
+    };
+    (state, reason, cluster.until.as_deref())
+}
+
+fn show_group(
+    text: &mut String,
+    group: &RunGroup,
+    items: &[AggregatedStatusItem],
+    now: Timestamp,
+    paint: Paint,
+    width: usize,
+) {
+    let done = |cluster: &&RunCluster| state(cluster).1 == Tone::Good;
+    let title = match group.name.as_str() {
+        "" => format!("group {}", group.index),
+        "leaving" => "leaving".to_owned(),
+        name => format!("group {} ({name})", group.index),
+    };
+    let count = group.clusters.iter().filter(done).count();
+    let title = format!("{title}   {count} of {} done", group.clusters.len());
+    text.push_str(&paint.tone(&cut(&title, width), Tone::Strong));
+    text.push('\n');
+    let names = group.clusters.iter().map(|cluster| cluster.name.chars().count());
+    let wide = names.max().unwrap_or(0).min(width / 3);
+    let mut rest = group.clusters.as_slice();
+    while let Some(first) = rest.first() {
+        let alike = rest
+            .iter()
+            .take_while(|cluster| words(cluster) == words(first))
+            .count();
+        let (mark, tone) = state(first);
+        let shown = if alike > ALONE { 1 } else { alike };
+        for cluster in &rest[..shown] {
+            let (said, reason, until) = words(cluster);
+            let name: String = cut(&cluster.name, wide);
+            let mut line = format!("  {mark} {name:wide$}  {said:<11} {reason}");
+            if let Some(left) = until.and_then(|until| left(until, now)) {
+                line.push_str(&format!(", {left} left"));
+            }
+            text.push_str(&paint.tone(cut(&line, width).trim_end(), tone));
+            text.push('\n');
+            if let Some(object) = object(items, cluster) {
+                let line = format!("      {object}");
+                text.push_str(&paint.tone(&cut(&line, width), Tone::Faint));
+                text.push('\n');
+            }
+        }
+        if alike > shown {
+            let line = format!("    … and {} more like it", alike - shown);
+            text.push_str(&paint.tone(&line, Tone::Faint));
+            text.push('\n');
+        }
+        rest = &rest[alike..];
+    }
+}
+
+/// How the object is in a cluster that others wait for.
+fn object(items: &[AggregatedStatusItem], cluster: &RunCluster) -> Option<String> {
+    if !matches!(cluster.state.as_str(), "Progressing" | "Failed" | "TimeOut") {
+        return None;
+    }
+    let item = items.iter().find(|item| item.cluster_name == cluster.name)?;
+    if !item.applied && !item.applied_message.is_empty() {
+        return Some(format!("not applied: {}", item.applied_message));
+    }
+    let status = item.status.as_ref();
+    let count = |field: &str| status.and_then(|status| status[field].as_i64());
+    let ready = match (
+        count("readyReplicas").or(Some(0)),
+        count("replicas"),
+        count("updatedReplicas"),
+    ) {
+        (Some(ready), Some(all), updated) => {
+            format!(", {ready}/{all} ready, {} updated", updated.unwrap_or(0))
+        }
+        _ => String::new(),
+    };
+    Some(format!("{}{ready}", item.health.to_lowercase()))
+}
+
+fn left(until: &str, now: Timestamp) -> Option<String> {
+    let until: Timestamp = until.parse().ok()?;
+    let left = until.duration_since(now);
+    let seconds = u64::try_from(left.as_secs().max(0)).unwrap_or(0);
+    Some(duration_text(Duration::from_secs(seconds)))
+}
+
+fn next(id: &TemplateId, run: &RolloutRun) -> String {
+    let what = match run.phase.as_str() {
+        "Paused" => format!("resume {} --reason TEXT", argument(id)),
+        "Failed" => format!("retry|abort {} --reason TEXT", argument(id)),
+        "RollbackFailed" => format!("retry {} --reason TEXT", argument(id)),
+        "Progressing" | "RollingBack" => format!("status {} --watch", argument(id)),
+        _ => format!("history {}", argument(id)),
+    };
+    format!("Next: lockgate rollout {what}")
+}
+
+/// A text that is not longer than the width.
+fn cut(text: &str, width: usize) -> String {
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if text.chars().count() <= width {
+        return text;
+    }
+    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// A text in lines that are not longer than the width, if its words are not.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id() -> TemplateId {
+        TemplateId {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+        }
+    }
+
+    fn cluster(name: &str, state: &str, reason: &str, until: Option<&str>) -> RunCluster {
+        RunCluster {
+            name: name.to_owned(),
+            state: state.to_owned(),
+            reason: reason.to_owned(),
+            until: until.map(str::to_owned),
+            ..RunCluster::default()
+        }
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_tree_with_countdowns() {
+        let run = RolloutRun {
+            policy: "RolloutPolicy shop/web".to_owned(),
+            revision: 3,
+            good_revision: Some(2),
+            phase: "Progressing".to_owned(),
+            message: "1 of 3 clusters are done".to_owned(),
+            command: "retry by admin: the node is back".to_owned(),
+            groups: vec![
+                RunGroup {
+                    index: 0,
+                    name: "canary".to_owned(),
+                    clusters: vec![cluster("a", "Succeeded", "done", None)],
+                },
+                RunGroup {
+                    index: 1,
+                    name: String::new(),
+                    clusters: vec![
+                        cluster(
+                            "b",
+                            "Succeeded",
+                            "succeeded, soaks until 2026-01-01T00:05:00Z",
+                            Some("2026-01-01T00:05:00Z"),
+                        ),
+                        cluster("c", "ToApply", "waits: 1 of 1 places is taken", None),
+                    ],
+                },
+            ],
+        };
+        let text = show(&id(), &run, &[], at("2026-01-01T00:03:30Z"), Paint::OFF, 80);
+        assert_eq!(
+            text,
+            "Deployment shop/web   … Progressing\n\
+             \x20 revision   3, the last good one is 2\n\
+             \x20 policy     RolloutPolicy shop/web\n\
+             \x20 because    1 of 3 clusters are done\n\
+             \x20 command    retry by admin: the node is back\n\
+             \n\
+             group 0 (canary)   1 of 1 done\n\
+             \x20 ✔ a  Succeeded\n\
+             \n\
+             group 1   0 of 2 done\n\
+             \x20 … b  Soaking     succeeded, soaks, 1m30s left\n\
+             \x20 · c  ToApply     waits: 1 of 1 places is taken\n\
+             \n\
+             Next: lockgate rollout status deployment/web -n shop --watch\n"
+        );
+    }
+
+    #[test]
+    fn a_thousand_clusters_fit_on_a_screen() {
+        let waits = "waits for group 0 (a group with quite a long name): some-cluster soaks until 2026-01-01T00:05:00Z";
+        let run = RolloutRun {
+            phase: "Progressing".to_owned(),
+            groups: vec![RunGroup {
+                clusters: (0..1000)
+                    .map(|n| {
+                        cluster(
+                            &format!("a-cluster-with-a-rather-long-name-{n:04}"),
+                            "ToApply",
+                            waits,
+                            None,
+                        )
+                    })
+                    .collect(),
+                ..RunGroup::default()
+            }],
+            ..RolloutRun::default()
+        };
+        let text = show(&id(), &run, &[], at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
+        assert!(text.lines().count() < 24, "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        assert!(text.contains("… and 999 more like it"), "{text}");
+    }
+}

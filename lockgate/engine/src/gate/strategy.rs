@@ -1,0 +1,109 @@
+//! Which strategy a template follows, and what it means.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_api::RolloutPolicy;
+use lockgate_api::rollout_policy::{BREAK_BEFORE_MAKE, GroupedStrategy, ROLLBACK};
+use serde_json::Value;
+
+use super::grouping::{GroupingError, NamedGroup, Selected, cut};
+use super::groups::Groups;
+use super::rules::{Rules, StrategyError};
+use crate::selector::best_priority;
+
+/// The policies with a strategy among those about a template, the best first: of its own namespace before those of the whole
+/// hub, then the closest match, then the smaller name.
+pub fn ranked(about: &[Arc<RolloutPolicy>], template: &Value) -> Vec<Arc<RolloutPolicy>> {
+    let mut found: Vec<Arc<RolloutPolicy>> = about
+        .iter()
+        .filter(|policy| policy.spec.strategy.is_some())
+        .cloned()
+        .collect();
+    found.sort_by_key(|policy| {
+        let closeness = best_priority(&policy.spec.resource_selectors, template).unwrap_or(0);
+        (
+            policy.is_cluster_scoped(),
+            std::cmp::Reverse(closeness),
+            policy.metadata.name.clone(),
+        )
+    });
+    found
+}
+
+/// Why a strategy cannot be followed. Nothing starts then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FollowError {
+    /// Its rules cannot be read.
+    #[error("spec.strategy.{0}")]
+    Rules(#[from] StrategyError),
+    /// Its groups cannot be made.
+    #[error("spec.strategy.{0}")]
+    Groups(#[from] GroupingError),
+}
+
+/// A strategy that a template follows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Followed {
+    /// The rules.
+    pub rules: Rules,
+    /// Whether old copies go before new ones come.
+    pub breaks_first: bool,
+    /// Whether a breach leads back.
+    pub rolls_back: bool,
+    strategy: GroupedStrategy,
+}
+
+impl Followed {
+    /// What a policy's strategy means.
+    pub fn read(policy: &RolloutPolicy) -> Result<Self, FollowError> {
+        let mut strategy = policy.spec.strategy.clone().unwrap_or_default();
+        strategy.rollout = strategy.rollout.one_at_a_time_unless_said();
+        Ok(Self {
+            rules: Rules::read(&strategy.rollout)?,
+            breaks_first: policy.spec.moves == BREAK_BEFORE_MAKE,
+            rolls_back: policy.spec.on_failure == ROLLBACK,
+            strategy,
+        })
+    }
+
+    /// Everything at once: for a way back whose strategy is gone.
+    pub fn all_at_once() -> Self {
+        Self {
+            rules: Rules::all_at_once(),
+            breaks_first: false,
+            rolls_back: false,
+            strategy: GroupedStrategy::default(),
+        }
+    }
+
+    /// The groups of these clusters, with their labels.
+    pub fn groups<'a>(
+        &self,
+        clusters: impl IntoIterator<Item = (&'a str, &'a BTreeMap<String, String>)>,
+    ) -> Result<Groups, FollowError> {
+        let selected: Vec<Selected> = clusters
+            .into_iter()
+            .map(|(name, labels)| Selected {
+                name: name.to_owned(),
+                labels: labels.clone(),
+                claims: BTreeMap::new(),
+            })
+            .collect();
+        let named: Vec<NamedGroup> = self
+            .strategy
+            .decision_groups
+            .iter()
+            .map(|group| NamedGroup {
+                name: group.group_name.clone(),
+                labels: group.group_cluster_selector.label_selector.clone(),
+                claims: None,
+            })
+            .collect();
+        Ok(cut(
+            &selected,
+            &named,
+            self.strategy.clusters_per_decision_group.as_ref(),
+        )?)
+    }
+}

@@ -1,0 +1,322 @@
+//! The gate's part of a template's pass: which revision is on its way, who gets it now, and what is kept of it.
+//!
+//! Templates that follow no strategy pass without a look at any of this. For the others the binding's record is written
+//! before the Works that follow from it, so that a pass that is cut off is taken up where it was.
+
+mod referrers;
+mod rows;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use lockgate_api::{Binding, RolloutPolicy, names};
+use lockgate_engine::TemplateId;
+use lockgate_engine::claim::Record;
+use lockgate_engine::gate::record::{Good, RolloutRecord, Verb};
+use lockgate_engine::gate::revision::{Revision, intent, revision_digest};
+use lockgate_engine::gate::run::{self, Member, Phase, Run, RunInput};
+use lockgate_engine::gate::{self, Followed};
+use lockgate_engine::render;
+use machinery_value::hash::ValueHash;
+use serde_json::Value;
+
+use self::referrers::{Referrer, referrers};
+use self::rows::Row;
+pub(super) use self::rows::{Plan, plan, work_id};
+use self::steps::gate_of;
+pub(super) use self::steps::{Gate, GateStep, unmark};
+use super::revisions::{self, Stored};
+use super::works::unwanted;
+use super::{PassError, Walk, binding_id, is_frozen};
+use crate::cache::Key;
+use crate::events::EventTarget;
+use crate::rollouts;
+use crate::state::{self, State, WALK};
+
+impl Walk<'_> {
+    /// The hash of the template's content, as it was activated.
+    pub(super) fn content(&self, binding: &Binding) -> (ValueHash, Option<String>) {
+        let basis = Record::find(&self.template, Some(binding)).and_then(|record| record.basis);
+        (render::activated_hash(&self.template, basis.as_deref()), basis)
+    }
+
+    /// What somebody wants of this template.
+    fn intent(&self, binding: &Binding) -> String {
+        let overrides = self.state.overrides.read().list();
+        let (content, _) = self.content(binding);
+        intent(
+            &self.template,
+            &content,
+            binding.spec.placement.as_ref(),
+            &overrides,
+        )
+    }
+
+    /// What is sent in the place of the template, if what it says was given up. A revision that somebody deleted cannot be
+    /// sent: nothing is, then.
+    pub(super) async fn way_back(&self, binding: &mut Binding) -> Result<Option<Arc<Stored>>, PassError> {
+        let Some(mut record) = RolloutRecord::of(&binding.metadata).filter(|record| record.back.is_some())
+        else {
+            return Ok(None);
+        };
+        let intent = self.intent(binding);
+        let Some(to) = record.back(&intent).and_then(|back| back.to.clone()) else {
+            return Ok(None);
+        };
+        let stored = revisions::read(self.state, self.id, binding_id(binding, self.id), &to.digest).await?;
+        if stored.is_none()
+            && let Some(back) = &mut record.back
+        {
+            back.to = None;
+            back.why.push_str(" (the revision to go back to is gone)");
+            record.put(&mut binding.metadata);
+        }
+        Ok(stored)
+    }
+
+    /// Decides what goes now, and keeps in the binding what must be known of it.
+    pub(super) async fn gate(&mut self) -> Result<Gate, PassError> {
+        // What nobody owns stays as it is, and only others move it.
+        let Some(binding) = self.binding.as_ref().filter(|binding| !is_frozen(binding)) else {
+            return Ok(Gate::default());
+        };
+        let record = RolloutRecord::of(&binding.metadata);
+        let about = self.state.rollouts.read().about(&self.template);
+        let mut ranked = gate::ranked(&about, &self.template);
+        let referrers = referrers(self.state, binding)?;
+        if ranked.is_empty() {
+            // What others need goes in their order, unless it has one of its own.
+            let inherited = referrers.iter().find(|referrer| !referrer.ranked.is_empty());
+            ranked = inherited
+                .map(|referrer| referrer.ranked.clone())
+                .unwrap_or_default();
+        }
+        let back = record.as_ref().and_then(|record| record.back.as_ref());
+        if ranked.is_empty() && back.is_none() {
+            rollouts::note(self.state, self.id, &[], None);
+            return Ok(Gate::default());
+        }
+        let followed = match ranked.first() {
+            None => Followed::all_at_once(),
+            Some(policy) => match Followed::read(policy) {
+                Ok(followed) => followed,
+                Err(error) => return Ok(self.unfollowed(&ranked, &error.to_string())),
+            },
+        };
+        let mut binding = binding.clone();
+        let stored = self.way_back(&mut binding).await?;
+        let gate = self
+            .decide_releases(&mut binding, &ranked, &followed, stored, &referrers)
+            .await?;
+        let before = self.binding.as_ref().map(|binding| &binding.metadata.annotations);
+        if before != Some(&binding.metadata.annotations) {
+            self.write_binding(binding).await?;
+        }
+        Ok(gate)
+    }
+
+    /// A strategy that cannot be followed lets nothing through.
+    fn unfollowed(&self, ranked: &[Arc<RolloutPolicy>], error: &str) -> Gate {
+        let view = lockgate_api::rollout_policy::RolloutRun {
+            policy: title(ranked),
+            phase: Phase::Failed.name().to_owned(),
+            message: error.to_owned(),
+            ..Default::default()
+        };
+        rollouts::note(self.state, self.id, ranked, Some(&view));
+        Gate::closed(None)
+    }
+
+    async fn decide_releases(
+        &self,
+        binding: &mut Binding,
+        ranked: &[Arc<RolloutPolicy>],
+        followed: &Followed,
+        stored: Option<Arc<Stored>>,
+        referrers: &[Referrer],
+    ) -> Result<Gate, PassError> {
+        let now = self.state.clock.now();
+        let record = RolloutRecord::of(&binding.metadata);
+        let intent = self.intent(binding);
+        let overrides = self.state.overrides.read().list();
+        let (content, basis) = self.content(binding);
+        let plan = plan(&self.template, content, &overrides, binding, stored.as_deref());
+        let rows = self.rows(binding, &plan, referrers);
+        let leaving: Vec<String> = unwanted(self.state, self.id, binding)
+            .iter()
+            .filter_map(|work| names::cluster_of(&work.namespace).map(str::to_owned))
+            .collect();
+        let digest = revision_digest(rows.iter().map(|row| (row.cluster.as_str(), row.wanted.as_str())));
+        let mut next = record.clone().unwrap_or_default();
+        if next.back(&intent).is_none() {
+            next.back = None;
+            self.state.ways_back.lock().remove(self.id);
+        }
+        let is_there = |row: &Row| row.told.as_ref().is_some_and(|told| told.digest == row.wanted);
+        let everywhere = leaving.is_empty() && !rows.is_empty() && rows.iter().all(is_there);
+        if next.begin(&digest, everywhere) {
+            if stored.is_none() {
+                let revision = Revision::of(&self.template, basis, binding, &overrides);
+                let id = binding_id(binding, self.id);
+                revisions::keep(self.state, self.id, id, &next.current(), &revision).await?;
+            }
+            if !next.is_settled() {
+                self.tell(
+                    "RolloutStarted",
+                    &format!("Revision {} starts", next.revision),
+                    true,
+                );
+            }
+        }
+        let turns = self.obey(&mut next, binding, &intent, now).await?;
+        let labels: BTreeMap<&str, Arc<lockgate_api::Cluster>> = rows
+            .iter()
+            .filter_map(|row| Some((row.cluster.as_str(), self.state.cluster(&row.cluster)?)))
+            .collect();
+        let groups = followed.groups(
+            labels
+                .iter()
+                .map(|(name, cluster)| (*name, &cluster.metadata.labels)),
+        );
+        let groups = match groups {
+            Ok(groups) => groups,
+            Err(error) => return Ok(self.unfollowed(ranked, &error.to_string())),
+        };
+        let members: Vec<Member<'_>> = rows.iter().map(Row::member).collect();
+        let names: Vec<&str> = leaving.iter().map(String::as_str).collect();
+        let before = next.clone();
+        let input = RunInput {
+            record: &before,
+            back: before.back.as_ref(),
+            followed,
+            groups: &groups,
+            members: &members,
+            leaving: &names,
+            now,
+        };
+        let run = run::run(&input);
+        self.conclude(&mut next, &run, &intent, binding).await?;
+        let is_new_way = turns || next.back != before.back;
+        if record.as_ref() != Some(&next) {
+            next.put(&mut binding.metadata);
+        }
+        rollouts::note(
+            self.state,
+            self.id,
+            ranked,
+            Some(&run.view(&input, &title(ranked))),
+        );
+        rollouts::note_removal(self.state, self.id, run.removes);
+        rollouts::recheck(self.state, self.id, run.recheck_at);
+        if is_new_way {
+            // Another revision is to be sent from now on: the next pass begins with it.
+            self.state.templates.add(self.id.clone(), WALK);
+            return Ok(Gate::closed(stored));
+        }
+        rollouts::count(self.state, &run);
+        let gate = gate_of(&rows, &run, &next, stored);
+        Ok(gate)
+    }
+
+    /// Takes in what an operator asks for; whether another revision is to be sent from now on.
+    async fn obey(
+        &self,
+        next: &mut RolloutRecord,
+        binding: &Binding,
+        intent: &str,
+        now: Timestamp,
+    ) -> Result<bool, PassError> {
+        let Some(request) = next.unseen(&self.template) else {
+            return Ok(false);
+        };
+        let mut chosen = None;
+        if request.verb == Verb::Undo {
+            let entries = revisions::list(self.state, self.id, binding_id(binding, self.id)).await?;
+            let found = match request.to {
+                Some(number) => entries.into_iter().find(|entry| entry.number == number),
+                None => entries.into_iter().find(|entry| entry.digest != next.digest),
+            };
+            chosen = found.map(|entry| Good {
+                revision: entry.number,
+                digest: entry.digest,
+            });
+            if chosen.is_none() {
+                self.tell("RolloutUndoFailed", "There is no such revision", false);
+            }
+        }
+        let before = next.back.clone();
+        next.obey(request, intent, chosen, now);
+        if let Some(command) = &next.command {
+            self.tell("RolloutCommand", &command.told(), true);
+        }
+        Ok(next.back != before)
+    }
+
+    /// What a decision changes in the record.
+    async fn conclude(
+        &self,
+        next: &mut RolloutRecord,
+        run: &Run<'_>,
+        intent: &str,
+        binding: &Binding,
+    ) -> Result<(), PassError> {
+        let was = next.clone();
+        next.conclude(run, intent);
+        if let Some(breach) = next.breach.as_ref().filter(|_| was.breach != next.breach) {
+            let message = format!("Revision {} stops: {breach}", next.revision);
+            self.tell("RolloutStopped", &message, false);
+        }
+        if let Some(back) = next.back.as_ref().filter(|_| was.back != next.back) {
+            let message = format!(
+                "Revision {} is given up for revision {}: {}",
+                back.from,
+                next.good_revision(),
+                back.why
+            );
+            self.tell("RollingBack", &message, false);
+        }
+        if next.is_settled() && !was.is_settled() {
+            let reason = match run.phase {
+                Phase::RolledBack => "RolledBack",
+                _ => "RolloutSucceeded",
+            };
+            self.tell(reason, &format!("Revision {} is everywhere", next.revision), true);
+            let needed = [next.digest.as_str()];
+            revisions::prune(self.state, self.id, binding_id(binding, self.id), &needed).await?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, reason: &str, message: &str, good: bool) {
+        let target = EventTarget::of_value(&self.template);
+        if good {
+            self.state.events.notice(&target, reason, message);
+        } else {
+            self.state.events.warn(&target, reason, message);
+        }
+    }
+}
+
+fn title(ranked: &[Arc<RolloutPolicy>]) -> String {
+    ranked
+        .first()
+        .map_or_else(|| "no policy".to_owned(), |policy| policy.title())
+}
+
+/// Whether old copies of a template go before new ones come.
+pub(crate) fn breaks_first(state: &State, id: &TemplateId) -> bool {
+    let template: Option<Value> = state
+        .kinds
+        .served(&id.api_version, &id.kind)
+        .and_then(|kind| kind.cache.get(&Key::new(&id.namespace, &id.name)))
+        .and_then(|cached| state::parse(&cached));
+    let Some(template) = template else { return false };
+    let about = state.rollouts.read().about(&template);
+    let ranked = gate::ranked(&about, &template);
+    ranked
+        .first()
+        .and_then(|policy| Followed::read(policy).ok())
+        .is_some_and(|followed| followed.breaks_first)
+}

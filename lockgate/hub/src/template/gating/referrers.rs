@@ -1,0 +1,75 @@
+//! What others need goes with them: where everything that needs a template waits for its turn, the template waits too.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use lockgate_api::{Binding, RolloutPolicy};
+use lockgate_engine::TemplateId;
+use lockgate_engine::gate;
+use lockgate_engine::gate::record::RolloutRecord;
+use serde_json::Value;
+
+use crate::cache::Key;
+use crate::rollouts;
+use crate::state::{self, State};
+use crate::template::PassError;
+
+/// A binding that needs another one, and has not gone everywhere itself.
+pub(super) struct Referrer {
+    pub(super) ranked: Vec<Arc<RolloutPolicy>>,
+    clusters: HashSet<String>,
+    /// Where it has not been released yet.
+    without: HashSet<String>,
+}
+
+/// The bindings that need this one, with how far their own rollouts are.
+pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer>, PassError> {
+    let mut found = Vec::new();
+    for snapshot in &binding.spec.required_by {
+        let (cache, _) = state.bindings(&snapshot.namespace);
+        let key = Key::new(&snapshot.namespace, &snapshot.name);
+        let Some(referrer) = state::binding(cache, &key) else {
+            continue;
+        };
+        let resource = &referrer.spec.resource;
+        let id = TemplateId {
+            api_version: resource.api_version.clone(),
+            kind: resource.kind.clone(),
+            namespace: resource.namespace.clone(),
+            name: resource.name.clone(),
+        };
+        let unsettled = RolloutRecord::of(&referrer.metadata).is_some_and(|record| !record.is_settled());
+        if unsettled && rollouts::view(state, &id).is_none() {
+            // Nobody has looked since the start.
+            return Err(PassError::NotYet(format!("how far {id} is is not known yet")));
+        }
+        let template: Option<Value> = state
+            .kinds
+            .served(&id.api_version, &id.kind)
+            .and_then(|kind| kind.cache.get(&Key::new(&id.namespace, &id.name)))
+            .and_then(|cached| state::parse(&cached));
+        let ranked = template.map(|template| {
+            let about = state.rollouts.read().about(&template);
+            gate::ranked(&about, &template)
+        });
+        found.push(Referrer {
+            ranked: ranked.unwrap_or_default(),
+            clusters: snapshot
+                .clusters
+                .iter()
+                .map(|target| target.name.clone())
+                .collect(),
+            without: rollouts::without(state, &id).into_iter().collect(),
+        });
+    }
+    Ok(found)
+}
+
+/// Whether everything that needs a template in a cluster waits there itself.
+pub(super) fn is_early(referrers: &[Referrer], cluster: &str) -> bool {
+    let mut here = referrers
+        .iter()
+        .filter(|referrer| referrer.clusters.contains(cluster))
+        .peekable();
+    here.peek().is_some() && here.all(|referrer| referrer.without.contains(cluster))
+}

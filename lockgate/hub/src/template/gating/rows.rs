@@ -1,0 +1,182 @@
+//! What the gate is told of every cluster: what it is to get, what its Work says, and how it is.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use lockgate_api::{Binding, Cluster, Condition, OverridePolicy, Work, keys, names};
+use lockgate_engine::gate::run::{self, Member, Reach, Seen, Told};
+use lockgate_engine::interpret::Operation;
+use lockgate_engine::render::{self, RenderInput};
+use machinery_value::hash::ValueHash;
+use serde_json::Value;
+
+use super::referrers::{Referrer, is_early};
+use crate::cache::{Cached, Key};
+use crate::head::{Head, head};
+use crate::state;
+use crate::template::revisions::Stored;
+use crate::template::works::Share;
+use crate::template::{Suspended, Walk, binding_id, derived_id};
+
+/// What is sent: the template as it is, or as it was.
+pub(in crate::template) struct Plan<'a> {
+    pub(in crate::template) template: &'a Value,
+    pub(in crate::template) content: ValueHash,
+    pub(in crate::template) overrides: &'a [Arc<OverridePolicy>],
+    pub(in crate::template) conflict_resolution: &'a str,
+}
+
+/// What is known of one cluster that is to have a copy.
+pub(super) struct Row {
+    pub(super) cluster: String,
+    pub(super) wanted: String,
+    pub(super) kept: Option<(i64, String)>,
+    grows: bool,
+    pub(super) told: Option<Told>,
+    seen: Seen,
+    pub(super) suspended: bool,
+    resumed: bool,
+    reach: Reach,
+}
+
+impl Row {
+    pub(super) fn member(&self) -> Member<'_> {
+        Member {
+            cluster: &self.cluster,
+            wanted: &self.wanted,
+            kept: self.kept.as_ref().map(|(_, digest)| digest.as_str()),
+            grows: self.grows,
+            told: self.told.as_ref(),
+            seen: self.seen,
+            suspended: self.suspended,
+            resumed: self.resumed,
+            reach: self.reach,
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// What is known of every cluster that is to have a copy, by name.
+    pub(super) fn rows(&self, binding: &Binding, plan: &Plan<'_>, referrers: &[Referrer]) -> Vec<Row> {
+        let own: HashSet<&str> = binding
+            .spec
+            .clusters
+            .iter()
+            .map(|target| target.name.as_str())
+            .collect();
+        let holders = self.holders(binding);
+        let holds = holders.of(binding);
+        let work_name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
+        let mut rows: Vec<Row> = self
+            .shares(binding, plan.template)
+            .iter()
+            .map(|share| {
+                let cluster = &share.cluster.metadata.name;
+                let key = Key::new(&names::execution_namespace(cluster), &work_name);
+                let cached = self.state.caches.works.get(&key);
+                let head: Option<Head> = cached
+                    .as_ref()
+                    .and_then(|cached| head(cached))
+                    .filter(|head| !head.work.metadata.deleting());
+                let has = match (&cached, share.replicas) {
+                    (Some(cached), Some(_)) if head.is_some() => replicas(cached),
+                    _ => None,
+                };
+                let digest = |replicas| {
+                    render::inputs_digest_with(&plan.content, &self.input(binding, share, plan, replicas, ""))
+                };
+                let wanted = digest(share.replicas);
+                let fewer = has.zip(share.replicas).filter(|(has, wanted)| has > wanted);
+                let waits = !own.contains(cluster.as_str()) && is_early(referrers, cluster);
+                let suspended = Suspended::on(&holds, cluster).is || waits;
+                let was = head.as_ref().and_then(|head| head.work.spec.suspend_dispatching);
+                Row {
+                    cluster: cluster.clone(),
+                    kept: fewer.map(|(has, _)| (has, digest(Some(has)))),
+                    grows: head.is_none()
+                        || has.zip(share.replicas).is_some_and(|(has, wanted)| has < wanted),
+                    wanted,
+                    told: head.as_ref().map(|head| Told::of(&head.work.metadata)),
+                    seen: head.as_ref().map_or(Seen::Unknown, |head| run::seen(&head.work)),
+                    suspended,
+                    resumed: was == Some(true) && !suspended,
+                    reach: reach(&share.cluster),
+                }
+            })
+            .collect();
+        rows.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+        rows
+    }
+
+    /// What one cluster's manifest is rendered from.
+    pub(in crate::template) fn input<'a>(
+        &'a self,
+        binding: &'a Binding,
+        share: &'a Share,
+        plan: &'a Plan<'_>,
+        replicas: Option<i64>,
+        work_id: &'a str,
+    ) -> RenderInput<'a> {
+        RenderInput {
+            template: plan.template,
+            binding,
+            binding_id: binding_id(binding, self.id),
+            work_id,
+            cluster: &share.cluster,
+            replicas,
+            completions: share.completions,
+            reviser: self
+                .interpreter
+                .as_ref()
+                .and_then(|interpreter| interpreter.script(Operation::Revise)),
+            overrides: plan.overrides,
+            conflict_resolution: plan.conflict_resolution,
+        }
+    }
+}
+
+/// What is sent.
+pub(in crate::template) fn plan<'a>(
+    template: &'a Value,
+    content: ValueHash,
+    overrides: &'a [Arc<OverridePolicy>],
+    binding: &'a Binding,
+    stored: Option<&'a Stored>,
+) -> Plan<'a> {
+    match stored {
+        Some(stored) => Plan {
+            template: &stored.revision.template,
+            content: stored.content,
+            overrides: &stored.overrides,
+            conflict_resolution: &stored.revision.conflict_resolution,
+        },
+        None => Plan {
+            template,
+            content,
+            overrides,
+            conflict_resolution: &binding.spec.conflict_resolution,
+        },
+    }
+}
+
+/// The replicas that a Work gives its member.
+fn replicas(cached: &Cached) -> Option<i64> {
+    let work: Work = state::parse(cached)?;
+    let manifest = work.spec.workload.manifests.first()?;
+    render::workload(manifest).map(|workload| workload.replicas)
+}
+
+fn reach(cluster: &Cluster) -> Reach {
+    match Condition::find(&cluster.status.conditions, "Ready") {
+        Some(ready) if ready.is_true() => Reach::Since(ready.last_transition_time.parse().ok()),
+        Some(_) => Reach::Lost,
+        None => Reach::Since(None),
+    }
+}
+
+/// The id of a cluster's Work.
+pub(in crate::template) fn work_id(known: Option<&Work>, binding: &str, cluster: &str) -> String {
+    known
+        .and_then(|work| work.metadata.label(keys::WORK_ID))
+        .map_or_else(|| derived_id(binding, cluster), str::to_owned)
+}
