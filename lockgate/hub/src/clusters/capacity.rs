@@ -174,15 +174,16 @@ impl Task {
         }
         self.write_capacity(&capacity, complete, trouble, now).await?;
         capacity.lock().told = true;
-        // Whoever is told that it is known must find it: the supervisor may not have come to it yet.
-        let newest = self.current()?.map(Arc::new);
-        self.shared.update(&self.name, |state| {
-            if let Some(newest) = newest {
-                state.cluster = newest;
-            }
-            state.measured = true;
-        });
+        // The supervisor may not have come to it yet.
+        if let Some(newest) = self.current()?.map(Arc::new) {
+            self.shared.update(&self.name, |state| state.cluster = newest);
+        }
         self.shared.tell(&ClusterChange::Capacity(self.name.clone()));
+        if !told {
+            // Only now: whoever sees that it is known must find it. Those who waited are told once more.
+            self.shared.update(&self.name, |state| state.measured = true);
+            self.shared.tell(&ClusterChange::Capacity(self.name.clone()));
+        }
         Ok(Some(WRITE_EVERY))
     }
 
