@@ -138,7 +138,7 @@ pub fn claim(input: &ClaimInput<'_>) -> Decision {
         holder,
         preempted,
         held,
-        stamp,
+        mut stamp,
     } = switch::rule(input, &past);
     let waits = holder
         .as_ref()
@@ -150,6 +150,9 @@ pub fn claim(input: &ClaimInput<'_>) -> Decision {
         },
         None => Act::Wait,
     };
+    if input.gates.static_policy && matches!(act, Act::Activate(_)) {
+        stamp.forget_passed();
+    }
     Decision {
         holder,
         preempted,

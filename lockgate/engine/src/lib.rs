@@ -24,6 +24,8 @@ pub mod observe;
 pub mod pending;
 pub mod place;
 pub mod placement;
+#[cfg(test)]
+mod properties;
 pub mod render;
 pub mod selector;
 

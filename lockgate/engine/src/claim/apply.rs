@@ -19,15 +19,27 @@ impl Decision {
         (claimed || recorded).then_some(marked)
     }
 
-    /// The binding with a record of the template as it is, if that must be written before the template is marked: defaults
-    /// have moved its content, and the mark may move its generation. Seen together, the two look like the user's change.
+    /// The binding as it must be written before the template is marked, if it must: what it says would explain the mark
+    /// wrongly to whoever takes over in between.
     pub fn record_first(&self, template: &Value, binding: Option<&Binding>) -> Option<Binding> {
-        let binding = binding.filter(|_| self.defaulted)?;
+        let binding = binding?;
+        // A binding with a claim whose template has none looks like one whose template was replaced by the user.
+        let disowned = self.holder.is_none() && Claim::on_binding(&binding.metadata).is_some();
+        if !self.defaulted && !disowned {
+            return None;
+        }
         self.mark(template, Some(binding))?;
-        let record = Record::find(template, Some(binding))?.following(template);
         let mut recorded = binding.clone();
-        record_on(&mut recorded, &record);
-        Some(recorded)
+        if disowned {
+            Claim::mark_binding(None, &mut recorded.metadata);
+        }
+        // Defaults have moved the content, and the mark may move the generation: together, that looks like an edit.
+        if self.defaulted
+            && let Some(record) = Record::find(template, Some(binding))
+        {
+            record_on(&mut recorded, &record.following(template));
+        }
+        (recorded != *binding).then_some(recorded)
     }
 
     /// Without a binding the template carries the record, in the claim's own write.

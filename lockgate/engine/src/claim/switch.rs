@@ -11,7 +11,7 @@ use lockgate_api::{Binding, PropagationPolicy};
 use serde_json::Value;
 
 use super::record::{Past, Record};
-use super::{Claim, ClaimInput, holder, propagation_differs};
+use super::{Claim, ClaimInput, holder, would_wait};
 
 /// Who owns a template, and what its record must say of the gate.
 #[derive(Debug)]
@@ -34,6 +34,11 @@ impl Stamp {
     /// Whether a record says this.
     pub(super) fn is_on(&self, record: &Record) -> bool {
         self.static_policy == record.static_policy && self.passed == record.passed
+    }
+
+    /// What is activated while the gate is on stays with its owner: nobody is passed over any more.
+    pub(super) fn forget_passed(&mut self) {
+        self.passed = None;
     }
 
     /// Makes a record say this.
@@ -98,7 +103,8 @@ fn name_of(policy: &PropagationPolicy) -> String {
 /// Whether a policy that keeps its template would move it, now that the gate is off.
 fn would_act(input: &ClaimInput<'_>, record: &Record, policy: &PropagationPolicy) -> bool {
     let differs = match input.binding {
-        Some(binding) => propagation_differs(policy, binding),
+        // What it suspends is suspended at once, and moves nothing.
+        Some(binding) => would_wait(policy, binding),
         // What was decided before and cut off is finished.
         None => !record.is_by(policy),
     };

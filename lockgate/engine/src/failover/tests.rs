@@ -361,7 +361,7 @@ fn a_task_without_a_time_gets_one() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(256))]
 
     /// Nothing that is suspended is ever left, whatever its taints are, and nothing before its time.
     #[test]

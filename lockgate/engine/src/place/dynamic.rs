@@ -289,7 +289,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(crate::properties::cases(256))]
 
         #[test]
         fn what_is_given_out_adds_up_and_fits(

@@ -201,7 +201,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(crate::properties::cases(256))]
 
         #[test]
         fn equals_one_by_one(replicas in 0..300_i64, weights in some_weights(), odd: bool) {

@@ -1,7 +1,10 @@
 //! Switching gates: what was held stays held, and a policy that changes afterwards acts.
 
+use serde_json::json;
+
 use super::world::{World, rule};
 use crate::claim::{Act, HoldReason, Record, Standing, standing};
+use crate::gate::is_suspended;
 use crate::gates::Gates;
 
 /// Runs a story that begins with StaticPolicy on or off, and preemption.
@@ -215,5 +218,43 @@ fn records_speak_of_the_gate_only_where_it_matters() {
         switch(&mut w, false).then("p/p m1");
         let again = Record::find(w.template.as_ref().unwrap(), w.binding.as_ref()).unwrap();
         assert_eq!(again.encode(), text);
+    });
+}
+
+/// What a policy suspends is suspended at once, and is all that it asked for: nothing is held.
+#[test]
+fn a_suspension_with_the_switch_holds_nothing() {
+    each(true, false, |mut w| {
+        w.apply(rule("p", "m1")).create().then("p/p m1");
+        w.apply(rule("p", "m1").with("suspension", json!({ "dispatching": true })));
+        switch(&mut w, false).then("p/p m1");
+        assert_eq!(w.decide().unwrap().waits, None);
+        assert!(is_suspended(
+            w.binding.as_ref().unwrap().spec.suspension.as_ref(),
+            "m1"
+        ));
+    });
+}
+
+/// A template that never was sent is taken by the policy that stops being Lazy, and that is the end of the switch.
+#[test]
+fn what_was_never_sent_is_activated_after_the_switch() {
+    each(false, false, |mut w| {
+        w.create().apply(rule("c", "m1").cpp().lazy()).then("c");
+        w.apply(rule("p", "m2").pp()).then("c");
+        switch(&mut w, true).then("c");
+        w.apply(rule("c", "m1").cpp()).then("c/c m1");
+    });
+}
+
+/// The binding still names the policy that was activated: whoever is cut off must not take that for the owner.
+#[test]
+fn an_owner_that_is_deleted_leaves_nobody() {
+    each(false, true, |mut w| {
+        w.create().apply(rule("c", "m1").cpp()).then("c/c m1");
+        w.apply(rule("p", "m2").pp().lazy().always());
+        w.then("p/c m1");
+        switch(&mut w, true).gates.preemption = false;
+        w.then("p/c m1").delete("p").then("-/- m1");
     });
 }

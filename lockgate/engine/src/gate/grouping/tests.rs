@@ -65,7 +65,7 @@ fn what_cannot_be_read_is_an_error_and_cuts_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(300))]
 
     #[test]
     fn every_cluster_is_in_one_group_of_the_size(

@@ -116,7 +116,7 @@ fn without_clusters_nothing_happens() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(500))]
 
     /// Whatever the fates are, a run ends; nobody starts twice; and each is either reached or told why not.
     #[test]

@@ -101,7 +101,7 @@ fn binding() -> impl Strategy<Value = BindingSpec> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(1000))]
 
     #[test]
     fn whatever_is_decided(spec in binding(), clusters in clusters(), observed in "|g0|g1|g9") {

@@ -167,7 +167,7 @@ fn any_groups() -> impl Strategy<Value = Groups> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(400))]
 
     #[test]
     fn nobody_who_stays_is_missed_and_nobody_is_shown_elsewhere(before in any_groups(), after in any_groups()) {

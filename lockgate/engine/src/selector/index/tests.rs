@@ -227,7 +227,7 @@ fn scan_preemptors<'a>(model: &'a Model, template: &Value) -> Vec<&'a Arc<Propag
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(300))]
 
     #[test]
     fn equals_a_scan(

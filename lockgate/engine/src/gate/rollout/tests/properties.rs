@@ -152,7 +152,7 @@ fn too_many_failed(rules: &Rules, decision: &Decision<'_>) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(1500))]
 
     #[test]
     fn nothing_starts_while_too_many_failed(

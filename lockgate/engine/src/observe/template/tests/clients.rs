@@ -203,7 +203,7 @@ fn kinds() -> impl Strategy<Value = (&'static str, bool, i64, Vec<Member>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(2000))]
 
     #[test]
     fn a_rollout_ends_when_every_cluster_is_ready_and_not_before(
