@@ -49,7 +49,7 @@ impl fmt::Display for HeldBy {
             Self::Referrers(bindings) => write!(
                 f,
                 "what needs it here is suspended here: {}",
-                some(bindings.iter().map(String::as_str))
+                some(bindings.iter().map(String::as_str), NAMES)
             ),
         }
     }
@@ -252,7 +252,7 @@ pub fn clusters_known(
             "UnknownClusters",
             format!(
                 "The suspension names clusters that the hub does not have: {}. It holds nothing back there until they join.",
-                some(missing.iter().copied())
+                some(missing.iter().copied(), NAMES)
             ),
         )
     };
@@ -291,13 +291,13 @@ pub fn extent(suspension: &Suspension) -> String {
         return "all clusters".to_owned();
     }
     let names: BTreeSet<&str> = named(suspension).collect();
-    some(names.into_iter())
+    some(names.into_iter(), NAMES)
 }
 
 /// The first of some names, and how many more there are.
-fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = names.len().saturating_sub(NAMES);
-    let shown: Vec<&str> = names.take(NAMES).collect();
+pub(super) fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown: Vec<&str> = names.take(most).collect();
     match more {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

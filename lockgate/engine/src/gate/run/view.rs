@@ -4,6 +4,7 @@ use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
 
 use super::{Phase, Run, RunInput, Step};
 use crate::gate::standing::Status;
+use crate::gate::suspension::some;
 use crate::observe::stamp;
 
 /// Where leaving clusters are shown, after all groups.
@@ -138,7 +139,7 @@ pub(super) fn message(run: &Run<'_>, input: &RunInput<'_>, held: Option<&str>) -
     }
     if !run.is_complete() && !run.removes && !input.leaving.is_empty() {
         text.push_str("; ");
-        text.push_str(&some(input.leaving.iter().copied()));
+        text.push_str(&some(input.leaving.iter().copied(), NAMES));
         text.push_str(" kept until every cluster has its copy");
     }
     text
@@ -151,15 +152,5 @@ fn failures(run: &Run<'_>) -> String {
         .filter(|step| matches!(step.status, Status::Failed | Status::TimeOut))
         .map(|step| step.cluster)
         .collect();
-    format!("{} failed", some(failed.into_iter()))
-}
-
-/// The first of some names, and how many more there are.
-fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = names.len().saturating_sub(NAMES);
-    let shown: Vec<&str> = names.take(NAMES).collect();
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    format!("{} failed", some(failed.into_iter(), NAMES))
 }
