@@ -6,6 +6,8 @@ use crate::rollout::{ALL, PROGRESSIVE, PROGRESSIVE_PER_GROUP};
 
 /// A duration, as far as a pattern can say.
 const DURATION: &str = r"^([0-9]+(\.[0-9]+)?(h|m|s|ms))+$";
+/// The same, and what OCM's strategies say for none.
+const DURATION_OR_ZERO: &str = r"^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$";
 /// A duration, or none.
 const DEADLINE: &str = r"^(None|([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$";
 const PERCENTAGE: &str = r"^(100|[0-9]{1,2})%$";
@@ -31,7 +33,7 @@ fn duration(description: &str, pattern: &str) -> Schema {
 }
 
 /// The part that every strategy has.
-fn common(description: &str) -> Schema {
+fn common(description: &str, soak: &str) -> Schema {
     object(
         description,
         [
@@ -39,7 +41,7 @@ fn common(description: &str) -> Schema {
                 "minSuccessTime",
                 duration(
                     "How long a cluster must have been well before the next may go, such as 5m.",
-                    DURATION,
+                    soak,
                 ),
             ),
             (
@@ -102,8 +104,36 @@ pub(super) fn strategy() -> Schema {
         ],
     )
     .required(&["groupName", "groupClusterSelector"]);
-    object(
+    order(
         "In which order changes reach clusters. Absent: all at once.",
+        DURATION,
+    )
+    .with(
+        "decisionGroups",
+        list(
+            "Groups by name, in the order in which they go. Everybody else comes after them.",
+            group,
+        )
+        .max_items(MAX_GROUPS),
+    )
+    .with(
+        "clustersPerDecisionGroup",
+        share(
+            "The most clusters of a group: a number, or a percentage of all. Absent: all.",
+            1,
+        ),
+    )
+    .required(&["type"])
+}
+
+/// A strategy whose groups somebody else makes.
+pub(super) fn rollout_strategy(description: &str) -> Schema {
+    order(description, DURATION_OR_ZERO)
+}
+
+fn order(description: &str, soak: &str) -> Schema {
+    object(
+        description,
         [
             (
                 "type",
@@ -112,10 +142,10 @@ pub(super) fn strategy() -> Schema {
                     &[ALL, PROGRESSIVE, PROGRESSIVE_PER_GROUP],
                 ),
             ),
-            ("all", common("For the type All.")),
+            ("all", common("For the type All.", soak)),
             (
                 "progressive",
-                common("For the type Progressive.")
+                common("For the type Progressive.", soak)
                     .with("mandatoryDecisionGroups", mandatory())
                     .with(
                         "maxConcurrency",
@@ -127,26 +157,11 @@ pub(super) fn strategy() -> Schema {
             ),
             (
                 "progressivePerGroup",
-                common("For the type ProgressivePerGroup.").with("mandatoryDecisionGroups", mandatory()),
-            ),
-            (
-                "decisionGroups",
-                list(
-                    "Groups by name, in the order in which they go. Everybody else comes after them.",
-                    group,
-                )
-                .max_items(MAX_GROUPS),
-            ),
-            (
-                "clustersPerDecisionGroup",
-                share(
-                    "The most clusters of a group: a number, or a percentage of all. Absent: all.",
-                    1,
-                ),
+                common("For the type ProgressivePerGroup.", soak)
+                    .with("mandatoryDecisionGroups", mandatory()),
             ),
         ],
     )
-    .required(&["type"])
 }
 
 /// A template that is not done, as its policy tells it.
