@@ -9,10 +9,11 @@
 //!
 //! One module for each station, and what they share: [`object`] reads untyped objects, [`selector`] matches selectors.
 //! [`failover`] says which clusters a workload must leave. [`pending`] tells those who look what waits, and what it would do.
-//! [`placement`] decides which clusters the placements of Open Cluster Management select.
+//! [`comply`] says whether a cluster satisfies a policy. [`placement`] decides which clusters the placements of Open Cluster Management select.
 
 pub mod claim;
 pub mod cluster;
+pub mod comply;
 pub mod dependencies;
 pub mod dispatch;
 pub mod failover;
