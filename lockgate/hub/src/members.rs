@@ -25,6 +25,15 @@ use crate::link::Link;
 use crate::metrics::QueueFigures;
 pub(crate) use lane::Lane;
 
+/// How long a template's status waits for Works on their way.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience {
+    /// While every lane that it waits for moves.
+    pub(crate) while_moving: Duration,
+    /// While one does not.
+    pub(crate) otherwise: Duration,
+}
+
 /// All members that have a lane.
 pub(crate) struct Members {
     clock: Clock,
@@ -99,20 +108,26 @@ impl Members {
         id: &TemplateId,
         works: &[Key],
         is_untold: impl Fn(&Key) -> bool,
-        patience: Duration,
+        patience: Patience,
     ) -> bool {
-        let under_way = works.iter().any(|work| {
-            is_untold(work)
-                || names::cluster_of(&work.namespace)
-                    .and_then(|cluster| self.lane(cluster))
-                    .is_some_and(|lane| !lane.is_down() && lane.queue.is_pending(&work.name.to_string()))
-        });
+        let (mut under_way, mut moving) = (false, true);
+        for work in works {
+            let lane = names::cluster_of(&work.namespace).and_then(|cluster| self.lane(cluster));
+            let unsent = lane.filter(|lane| !lane.is_down() && lane.queue.is_pending(&work.name.to_string()));
+            moving &= unsent.as_ref().is_none_or(|lane| lane.is_moving());
+            under_way |= unsent.is_some() || is_untold(work);
+        }
         let mut waiting = self.waiting.lock();
         if !under_way {
             waiting.remove(id);
             return false;
         }
         let since = *waiting.entry(id.clone()).or_insert_with(Instant::now);
+        let patience = if moving {
+            patience.while_moving
+        } else {
+            patience.otherwise
+        };
         if since.elapsed() < patience {
             return true;
         }

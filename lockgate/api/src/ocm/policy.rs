@@ -2,9 +2,9 @@
 //!
 //! # Who writes what
 //!
-//! The hub writes a replica's metadata and spec, and of its status `rolloutStatus` and `rolloutStatusTransitionTime`. The
-//! member's side writes the rest of the status: `compliant`, `details` and `evaluatedRevision`. Each keeps what the other
-//! wrote.
+//! The hub writes a replica's metadata and spec, and of its status `rolloutStatus`, `rolloutStatusTransitionTime` and
+//! `rolloutFailedSince`. The member's side writes the rest of the status: `compliant`, `details` and `evaluatedRevision`. Each
+//! keeps what the other wrote.
 //!
 //! # When a report counts
 //!
@@ -134,6 +134,9 @@ pub struct PolicyStatus {
     /// Since when, by the hub's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollout_status_transition_time: Option<String>,
+    /// On replicas: since when it is not compliant after its release, by the hub's clock: its time runs from then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout_failed_since: Option<String>,
     /// On replicas: each template, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub details: Vec<TemplateDetails>,

@@ -26,6 +26,9 @@ pub(crate) const DISPATCH: Aspects = 1;
 /// The member's object changed.
 pub(crate) const OBSERVE: Aspects = 2;
 
+/// A lane that dealt with something so lately is one that moves.
+const MOVING: Duration = Duration::from_secs(2);
+
 /// One member's Works on their way.
 pub(crate) struct Lane {
     pub(crate) cluster: String,
@@ -40,6 +43,8 @@ pub(crate) struct Lane {
     window: Mutex<Window>,
     clock: Clock,
     trouble: Mutex<Trouble>,
+    /// When a Work was last dealt with, well or badly.
+    moved: Mutex<Option<Instant>>,
     resumed: Notify,
     /// The passes under way.
     passes: TaskTracker,
@@ -88,6 +93,7 @@ impl Lane {
             window: Mutex::default(),
             clock,
             trouble: Mutex::default(),
+            moved: Mutex::default(),
             resumed: Notify::new(),
             passes: TaskTracker::new(),
             flying: AtomicUsize::new(0),
@@ -120,6 +126,11 @@ impl Lane {
     /// Whether the lane stands still because its member does not answer, or cannot be reached at all.
     pub(crate) fn is_down(&self) -> bool {
         self.trouble.lock().paused || self.link.lock().is_none()
+    }
+
+    /// Whether it deals with one Work after the other: what has not been sent yet waits for the others before it.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.moved.lock().is_some_and(|at| at.elapsed() < MOVING)
     }
 
     /// Whether there is nothing that could be sent now.
@@ -198,7 +209,10 @@ impl Lane {
         let begun = Instant::now();
         let result = dispatching::pass(state, self, name, aspects).await;
         match result {
-            Ok(Sent::Settled) => self.queue.done(name),
+            Ok(Sent::Settled) => {
+                self.move_on();
+                self.queue.done(name);
+            }
             Ok(Sent::Member(took)) => {
                 self.answered(took);
                 self.queue.done(name);
@@ -207,7 +221,12 @@ impl Lane {
         }
     }
 
+    fn move_on(&self) {
+        *self.moved.lock() = Some(Instant::now());
+    }
+
     fn answered(&self, after: Duration) {
+        self.move_on();
         self.window.lock().answered(after);
         self.trouble.lock().failures = 0;
     }

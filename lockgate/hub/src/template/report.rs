@@ -20,12 +20,17 @@ use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
 use crate::cache::{Cached, Key};
 use crate::clock::seconds;
 use crate::head::head;
+use crate::members::Patience;
 use crate::policies;
 use crate::rollouts;
 use crate::state::{self, State};
 
-/// How long a status waits for Works that are on their way: long enough for a burst, in which it would be written twice.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a status waits for Works that are on their way, so as not to be written twice: while their lanes move, as long as
+/// many thousands need; a member that is slow holds up what is said of the others for a short time only.
+const PATIENCE: Patience = Patience {
+    while_moving: Duration::from_secs(180),
+    otherwise: Duration::from_secs(20),
+};
 /// How soon it looks again whether they have arrived, if nobody says so.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 

@@ -200,6 +200,10 @@ fn status() -> Schema {
                 "rolloutStatusTransitionTime",
                 time("Since when, by the clock of the hub."),
             ),
+            (
+                "rolloutFailedSince",
+                time("On replicas: since when it is not compliant after its release."),
+            ),
             ("details", list("Every template, on replicas.", details)),
             (
                 "evaluatedRevision",
