@@ -9,7 +9,8 @@
 //!
 //! One module for each station, and what they share: [`object`] reads untyped objects, [`selector`] matches selectors.
 //! [`failover`] says which clusters a workload must leave. [`pending`] tells those who look what waits, and what it would do.
-//! [`placement`] decides which clusters the placements of Open Cluster Management select.
+//! [`placement`] decides which clusters the placements of Open Cluster Management select, and [`governance`] what its policies
+//! are on each of them.
 
 pub mod claim;
 pub mod cluster;
@@ -18,6 +19,7 @@ pub mod dispatch;
 pub mod failover;
 pub mod gate;
 pub mod gates;
+pub mod governance;
 pub mod interpret;
 pub mod object;
 pub mod observe;

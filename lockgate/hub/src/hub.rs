@@ -375,6 +375,22 @@ impl Hub {
                 }
             });
         }
+        for _ in 0..DECIDERS {
+            let state = state.clone();
+            self.tasks.spawn(async move {
+                while let Some((key, aspects)) = state.ocm.policies.next().await {
+                    let result = ocm::policies::pass(&state, &key).await;
+                    finish(&state.ocm.policies, &key, aspects, result);
+                }
+            });
+        }
+        let told = state.clone();
+        self.tasks.spawn(async move {
+            while let Some((key, aspects)) = told.ocm.policy_sets.next().await {
+                let result = ocm::policy_sets::pass(&told, &key).await;
+                finish(&told.ocm.policy_sets, &key, aspects, result);
+            }
+        });
         let state = state.clone();
         self.tasks.spawn(async move {
             while let Some((chore, aspects)) = state.chores.next().await {

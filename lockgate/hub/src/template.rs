@@ -13,7 +13,7 @@ mod needed;
 mod placing;
 mod priority;
 mod report;
-mod revisions;
+pub(crate) mod revisions;
 mod works;
 mod writes;
 

@@ -32,6 +32,7 @@ mod object;
 mod openapi;
 mod ops;
 mod ownership;
+mod places;
 mod registry;
 mod request;
 mod resource;

@@ -24,6 +24,7 @@ use machinery_auth::{Attributes, UserInfo};
 use crate::authenticate::{Caller, ISSUER};
 use crate::body::Body;
 use crate::negotiate::Accept;
+use crate::places::Full;
 use crate::request::{Query, RequestInfo};
 use crate::server::{ApiServer, Inner};
 use crate::status::ApiError;
@@ -87,17 +88,17 @@ impl ApiServer {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::parse(&parts.method, parts.uri.path(), &query);
-        // A watch lives long and costs little; everything else takes one of a bounded number of places.
-        let _place = if info.verb == "watch" {
-            None
-        } else {
-            let place = self.inner.in_flight.clone().try_acquire_owned();
-            Some(place.map_err(|_| ApiError::too_many_requests())?)
-        };
         let user = self
             .inner
             .authenticator
             .authenticate(&self.inner, &parts.headers, &parts.extensions)?;
+        // Whoever acts for others takes places of its own.
+        let _place = if is_free(&info) {
+            None
+        } else {
+            let place = self.inner.places.take(&user.name).await;
+            Some(place.map_err(|Full| ApiError::too_many_requests())?)
+        };
         let user = impersonate(&self.inner, user, &parts.headers)?;
         authorize(&self.inner, &user, &info)?;
         let context = Call {
@@ -114,6 +115,19 @@ impl ApiServer {
             bare_path(&context, &parts.method)
         }
     }
+}
+
+/// A watch lives long and costs little, and whether we are well must be known above all when there is much to do. Everything
+/// else takes one of a bounded number of places.
+fn is_free(info: &RequestInfo) -> bool {
+    info.verb == "watch" || (!info.is_resource && is_health(&info.path))
+}
+
+fn is_health(path: &str) -> bool {
+    matches!(
+        path.trim_end_matches('/'),
+        "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping"
+    )
 }
 
 async fn collect<B>(body: B) -> Result<Bytes, ApiError>
@@ -182,9 +196,7 @@ fn authorize(server: &Inner, user: &UserInfo, info: &RequestInfo) -> Result<(), 
 fn bare_path(context: &Call, method: &http::Method) -> Result<Response<Body>, ApiError> {
     let path = context.info.path.trim_end_matches('/');
     match path {
-        "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping" => {
-            Ok(text(200, "ok"))
-        }
+        _ if is_health(path) => Ok(text(200, "ok")),
         "/version" => Ok(respond::json_value(200, &discovery::version())),
         "/openid/v1/jwks" => Ok(respond::json_value(
             200,

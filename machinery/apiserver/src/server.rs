@@ -6,12 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use machinery_auth::{Pki, UserInfo};
 use machinery_store::{OpenError, Options as StoreOptions, Store};
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use crate::authenticate::Authenticator;
 use crate::indexes::Indexes;
 use crate::object::Object;
+use crate::places::Places;
 use crate::registry::Registry;
 use crate::{bootstrap, controllers};
 
@@ -29,7 +29,7 @@ pub struct Options {
     pub tokens: Vec<(String, UserInfo)>,
     /// The time.
     pub clock: Clock,
-    /// How many requests, watches apart, are worked on at once; more are told to come back.
+    /// How many requests, watches apart, are worked on at once; more wait for their turn.
     pub max_in_flight: usize,
     /// Whether the usual roles and bindings are made on start.
     pub bootstrap_roles: bool,
@@ -48,7 +48,7 @@ impl Options {
             pki,
             tokens: Vec::new(),
             clock: Arc::new(Timestamp::now),
-            max_in_flight: 400,
+            max_in_flight: 200,
             bootstrap_roles: true,
             cluster_controllers: true,
             history_events: StoreOptions::default().history_events,
@@ -69,7 +69,7 @@ pub(crate) struct Inner {
     pub(crate) registry: Registry,
     pub(crate) indexes: Indexes,
     pub(crate) authenticator: Authenticator,
-    pub(crate) in_flight: Arc<Semaphore>,
+    pub(crate) places: Places,
     /// The authority that clients of this cluster trust.
     pub(crate) ca_pem: String,
     clock: Clock,
@@ -102,7 +102,7 @@ impl ApiServer {
             registry: Registry::default(),
             indexes: Indexes::new(options.bootstrap_roles),
             authenticator: Authenticator::new(&options.pki, options.tokens),
-            in_flight: Arc::new(Semaphore::new(options.max_in_flight)),
+            places: Places::new(options.max_in_flight),
             ca_pem: options.pki.ca_pem().to_owned(),
             clock: options.clock,
         });

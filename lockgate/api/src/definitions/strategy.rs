@@ -6,6 +6,8 @@ use crate::rollout::{ALL, PROGRESSIVE, PROGRESSIVE_PER_GROUP};
 
 /// A duration, as far as a pattern can say.
 const DURATION: &str = r"^([0-9]+(\.[0-9]+)?(h|m|s|ms))+$";
+/// The same, and what OCM's strategies say for none.
+const DURATION_OR_ZERO: &str = r"^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$";
 /// A duration, or none.
 const DEADLINE: &str = r"^(None|([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$";
 const PERCENTAGE: &str = r"^(100|[0-9]{1,2})%$";
@@ -33,7 +35,7 @@ fn duration(description: &str, pattern: &str) -> Schema {
 }
 
 /// The part that every strategy has.
-fn common(description: &str) -> Schema {
+fn common(description: &str, soak: &str) -> Schema {
     object(
         description,
         [
@@ -41,7 +43,7 @@ fn common(description: &str) -> Schema {
                 "minSuccessTime",
                 duration(
                     "How long a cluster must have been well before the next may go, such as 5m.",
-                    DURATION,
+                    soak,
                 ),
             ),
             (
@@ -132,8 +134,44 @@ pub(super) fn strategy(namespaced: bool) -> Schema {
         ],
     )
     .required(&["groupName", "groupClusterSelector"]);
-    object(
+    order(
         "In which order changes reach clusters. Absent: all at once.",
+        DURATION,
+    )
+    .with(
+        "decisionGroups",
+        list(
+            "Groups by name, in the order in which they go. Everybody else comes after them.",
+            group,
+        )
+        .max_items(MAX_GROUPS),
+    )
+    .with(
+        "clustersPerDecisionGroup",
+        share(
+            "The most clusters of a group: a number, or a percentage of all. Absent: all.",
+            1,
+        ),
+    )
+    .with("placementRef", placement_ref(namespaced))
+    .required(&["type"])
+    .rule(
+        rule(
+            "!has(self.placementRef) || (!has(self.decisionGroups) && !has(self.clustersPerDecisionGroup))",
+            "the groups are the Placement's: leave out decisionGroups and clustersPerDecisionGroup, or placementRef",
+        )
+        .at(".placementRef"),
+    )
+}
+
+/// A strategy whose groups somebody else makes.
+pub(super) fn rollout_strategy(description: &str) -> Schema {
+    order(description, DURATION_OR_ZERO)
+}
+
+fn order(description: &str, soak: &str) -> Schema {
+    object(
+        description,
         [
             (
                 "type",
@@ -142,10 +180,10 @@ pub(super) fn strategy(namespaced: bool) -> Schema {
                     &[ALL, PROGRESSIVE, PROGRESSIVE_PER_GROUP],
                 ),
             ),
-            ("all", common("For the type All.")),
+            ("all", common("For the type All.", soak)),
             (
                 "progressive",
-                common("For the type Progressive.")
+                common("For the type Progressive.", soak)
                     .with("mandatoryDecisionGroups", mandatory())
                     .with(
                         "maxConcurrency",
@@ -157,33 +195,10 @@ pub(super) fn strategy(namespaced: bool) -> Schema {
             ),
             (
                 "progressivePerGroup",
-                common("For the type ProgressivePerGroup.").with("mandatoryDecisionGroups", mandatory()),
+                common("For the type ProgressivePerGroup.", soak)
+                    .with("mandatoryDecisionGroups", mandatory()),
             ),
-            (
-                "decisionGroups",
-                list(
-                    "Groups by name, in the order in which they go. Everybody else comes after them.",
-                    group,
-                )
-                .max_items(MAX_GROUPS),
-            ),
-            (
-                "clustersPerDecisionGroup",
-                share(
-                    "The most clusters of a group: a number, or a percentage of all. Absent: all.",
-                    1,
-                ),
-            ),
-            ("placementRef", placement_ref(namespaced)),
         ],
-    )
-    .required(&["type"])
-    .rule(
-        rule(
-            "!has(self.placementRef) || (!has(self.decisionGroups) && !has(self.clustersPerDecisionGroup))",
-            "the groups are the Placement's: leave out decisionGroups and clustersPerDecisionGroup, or placementRef",
-        )
-        .at(".placementRef"),
     )
 }
 

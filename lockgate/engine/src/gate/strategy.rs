@@ -79,8 +79,13 @@ impl Followed {
 
     /// Everything at once: for a way back whose strategy is gone.
     pub fn all_at_once() -> Self {
+        Self::by(Rules::all_at_once())
+    }
+
+    /// These rules, for clusters that somebody else puts into groups.
+    pub fn by(rules: Rules) -> Self {
         Self {
-            rules: Rules::all_at_once(),
+            rules,
             breaks_first: false,
             rolls_back: false,
             strategy: GroupedStrategy::default(),

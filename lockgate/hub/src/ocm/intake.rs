@@ -10,17 +10,17 @@ use lockgate_api::ocm::{
 };
 use serde::de::DeserializeOwned;
 
-use super::{DECIDE_AFTER, TELL_AFTER};
+use super::{DECIDE_AFTER, TELL_AFTER, policy_intake};
 use crate::cache::{Cache, Cached, Change, Key};
 use crate::intake;
 use crate::state::{self, State};
 
-fn parsed<T: DeserializeOwned>(cached: Option<Arc<Cached>>) -> Option<T> {
+pub(super) fn parsed<T: DeserializeOwned>(cached: Option<Arc<Cached>>) -> Option<T> {
     cached.and_then(|cached| state::parse(&cached))
 }
 
 /// An object as it is by now: what is told at the start may be older than what was told since.
-fn current<T: DeserializeOwned>(cache: &Cache, key: &Key) -> Option<T> {
+pub(super) fn current<T: DeserializeOwned>(cache: &Cache, key: &Key) -> Option<T> {
     parsed(cache.get(key))
 }
 
@@ -36,6 +36,9 @@ pub(crate) fn cluster(state: &State, change: &Change) {
         clusters.poke(&key.name);
     }
     let sets = state.ocm.fleet.write().put_cluster(&key.name, cluster);
+    if !sets.is_empty() {
+        policy_intake::cluster(state, &key.name);
+    }
     wake(state, &sets, false);
     for set in sets {
         tell(state, &Key::new("", &set));
@@ -97,6 +100,9 @@ pub(crate) fn placement(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
     let placement: Option<Placement> = current(&state.ocm.caches.placements, key);
     let gone = placement.is_none();
+    if gone || change.old.is_none() {
+        policy_intake::placement(state, key);
+    }
     state.ocm.fleet.write().put_placement(key, placement);
     if gone {
         state.ocm.memories.lock().forget(key);
@@ -127,6 +133,7 @@ pub(crate) fn decision(state: &State, change: &Change) {
     }
     for key in [was, is].into_iter().flatten() {
         wake_following(state, &key);
+        policy_intake::placement(state, &key);
         if !change.own {
             state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
         }
