@@ -335,6 +335,7 @@ impl Row<'_> {
             suspended: false,
             resumed: false,
             reach: self.reach,
+            due: false,
         }
     }
 }
@@ -432,7 +433,7 @@ fn standing(row: &Row<'_>, step: &Step<'_>, mark: Option<&Mark>, now: Timestamp)
     let status = match step.status {
         // It was done before this revision, and is shown as it is.
         Status::Skip => match row.seen {
-            Seen::Well => Status::Succeeded,
+            Seen::Well | Seen::Applied => Status::Succeeded,
             Seen::Bad => Status::Failed,
             Seen::Unknown | Seen::UnderWay => Status::Progressing,
         },
