@@ -270,7 +270,7 @@ fn tell_rollout(state: &State, policy: &RolloutPolicy) {
 }
 
 /// Wakes the templates that a selector could mean, and that are wanted.
-fn wake_selected(
+pub(crate) fn wake_selected(
     state: &State,
     selector: &ResourceSelector,
     policy_namespace: &str,

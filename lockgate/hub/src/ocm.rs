@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate_engine::TemplateId;
+use lockgate_engine::gate::groups::Groups;
 use parking_lot::{Mutex, RwLock};
 
 use self::fleet::Fleet;
@@ -160,6 +161,14 @@ pub(crate) fn told(plural: &str) -> Option<fn(&State, &Change)> {
         "placementrules" => Some(policy_intake::rule),
         _ => None,
     }
+}
+
+/// The groups that a placement has decided on; none if it has decided nothing.
+pub(crate) fn decided(state: &State, namespace: &str, name: &str) -> Option<Groups> {
+    let (fleet, key) = (state.ocm.fleet.read(), Key::new(namespace, name));
+    let mut decisions = fleet.decisions(&key).peekable();
+    decisions.peek()?;
+    Some(Groups::decided(decisions.map(|decision| &**decision)))
 }
 
 /// Whether a template is in the namespace of a cluster, or is that namespace: those are the control plane's.

@@ -17,6 +17,8 @@ const SOME_PERCENTAGE: &str = r"^(100|[1-9][0-9]?|0[1-9])%$";
 const MAX_GROUPS: usize = 256;
 /// The longest name of a group.
 const NAME_LENGTH: usize = 63;
+/// The longest name of an object.
+const OBJECT_NAME_LENGTH: usize = 253;
 /// The longest duration that anybody writes.
 const DURATION_LENGTH: usize = 32;
 
@@ -87,8 +89,36 @@ fn mandatory() -> Schema {
     .max_items(MAX_GROUPS)
 }
 
+/// A Placement whose groups are a strategy's.
+fn placement_ref(namespaced: bool) -> Schema {
+    let schema = object(
+        "The Placement (cluster.open-cluster-management.io) whose decision groups, in their order, are the groups. Clusters that it has not decided on come last.",
+        [
+            (
+                "name",
+                string("Its name.").min_length(1).max_length(OBJECT_NAME_LENGTH),
+            ),
+            (
+                "namespace",
+                string("Its namespace, for a ClusterRolloutPolicy.").max_length(NAME_LENGTH),
+            ),
+        ],
+    );
+    if namespaced {
+        schema.required(&["name"]).rule(
+            rule(
+                "!has(self.__namespace__)",
+                "is the policy's own: a RolloutPolicy follows Placements of its namespace alone; a ClusterRolloutPolicy may name others",
+            )
+            .at(".namespace"),
+        )
+    } else {
+        schema.required(&["name", "namespace"])
+    }
+}
+
 /// A strategy with its groups.
-pub(super) fn strategy() -> Schema {
+pub(super) fn strategy(namespaced: bool) -> Schema {
     let selector = object(
         "Which clusters are in the group.",
         [("labelSelector", label_selector("Clusters by their labels."))],
@@ -123,7 +153,15 @@ pub(super) fn strategy() -> Schema {
             1,
         ),
     )
+    .with("placementRef", placement_ref(namespaced))
     .required(&["type"])
+    .rule(
+        rule(
+            "!has(self.placementRef) || (!has(self.decisionGroups) && !has(self.clustersPerDecisionGroup))",
+            "the groups are the Placement's: leave out decisionGroups and clustersPerDecisionGroup, or placementRef",
+        )
+        .at(".placementRef"),
+    )
 }
 
 /// A strategy whose groups somebody else makes.
@@ -220,7 +258,7 @@ pub(super) fn run() -> Schema {
             (
                 "phase",
                 string(
-                    "Progressing, Paused, Stopped, Failed, Succeeded, RollingBack, RolledBack or RollbackFailed.",
+                    "Progressing, Paused, Failed, Succeeded, Aborted, RollingBack, RolledBack or RollbackFailed.",
                 ),
             ),
             ("message", string("Why, for people.")),

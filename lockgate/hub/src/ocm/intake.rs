@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
+use lockgate_api::RolloutPolicy;
 use lockgate_api::ocm::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, PLACEMENT, Placement, PlacementDecision,
 };
@@ -11,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::{DECIDE_AFTER, TELL_AFTER, policy_intake};
 use crate::cache::{Cache, Cached, Change, Key};
+use crate::intake;
 use crate::state::{self, State};
 
 pub(super) fn parsed<T: DeserializeOwned>(cached: Option<Arc<Cached>>) -> Option<T> {
@@ -131,8 +133,21 @@ pub(crate) fn decision(state: &State, change: &Change) {
     }
     for key in [was, is].into_iter().flatten() {
         policy_intake::placement(state, &key);
+        wake_following(state, &key);
         if !change.own {
             state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
+        }
+    }
+}
+
+/// A placement decided anew: whoever follows its groups is looked at again.
+fn wake_following(state: &State, placement: &Key) {
+    let follows =
+        |policy: &&Arc<RolloutPolicy>| policy.placement() == Some((&*placement.namespace, &*placement.name));
+    let following: Vec<Arc<RolloutPolicy>> = state.rollouts.read().iter().filter(follows).cloned().collect();
+    for policy in following {
+        for selector in &policy.spec.resource_selectors {
+            intake::wake_selected(state, selector, &policy.metadata.namespace, |_| true);
         }
     }
 }
