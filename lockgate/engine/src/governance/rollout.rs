@@ -351,7 +351,12 @@ fn groups(input: &RootInput<'_>, standings: &[Standing], steps: &[Step<'_>]) -> 
         (!is_done || standings.len() <= MOST_SHOWN).then(|| RunCluster {
             name: cluster.clone(),
             state: standing.status.name().to_owned(),
-            reason: step.reason.clone(),
+            // The same words whether the rollout ends now or was over before.
+            reason: if is_done {
+                "done".to_owned()
+            } else {
+                step.reason.clone()
+            },
             since: standing.since.map(stamp),
             until: step.until.map(stamp),
             revision: 0,
