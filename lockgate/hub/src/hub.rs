@@ -452,6 +452,13 @@ impl Hub {
         self.clusters.seen_capacity(cluster, kind)
     }
 
+    /// What the policies of a member watch there: resource, namespace, name and label selector, each empty for all; and up to
+    /// which resource version it was seen.
+    pub fn seen_by_policies(&self, cluster: &str) -> Vec<(Resource, String, String, String, u64)> {
+        let lane = self.state.members.lane(cluster);
+        lane.map(|lane| lane.policies.seen()).unwrap_or_default()
+    }
+
     /// What is not done yet, in words; for people who wait.
     pub fn busy_with(&self) -> String {
         let state = &self.state;

@@ -521,6 +521,7 @@ pub(crate) fn wake_lane(state: &State, cluster: &str) {
     for cached in state.caches.works.list_in(&names::execution_namespace(cluster)) {
         state.members.wake(&cached.key);
     }
+    state.members.wake_policies(cluster);
 }
 
 /// A definition changed.

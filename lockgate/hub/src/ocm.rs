@@ -112,6 +112,11 @@ impl Ocm {
         }
     }
 
+    /// Policies: roots, and their replicas in the namespaces of clusters.
+    pub(crate) fn policy_cache(&self) -> &Arc<Cache> {
+        &self.caches.policies
+    }
+
     /// Whether a cluster's ManagedCluster has still to go.
     pub(crate) fn holds(&self, cluster: &str) -> bool {
         let managed = self.caches.managed_clusters.find("", cluster);

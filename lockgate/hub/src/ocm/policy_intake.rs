@@ -20,6 +20,7 @@ const TELL_AFTER: Duration = Duration::from_millis(100);
 /// A policy changed: a root, or a replica.
 pub(crate) fn policy(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
+    wake_members(state, key, change.own);
     let new: Option<Policy> = current(&state.ocm.caches.policies, key);
     let old: Option<Policy> = parsed(change.old.clone());
     let was = old.as_ref().and_then(root_key);
@@ -59,6 +60,17 @@ pub(crate) fn policy(state: &State, change: &Change) {
         if wakes {
             wake(state, root);
         }
+    }
+}
+
+/// A replica concerns its member, a root the members that it was on.
+fn wake_members(state: &State, key: &Key, own: bool) {
+    if state.members.lane(&key.namespace).is_some() {
+        // Whoever wrote it on the hub is not who keeps it on the member.
+        state.members.wake_policy(key);
+    } else if !own {
+        let replica = format!("{}.{}", key.namespace, key.name);
+        state.members.wake_policy_everywhere(&replica);
     }
 }
 
