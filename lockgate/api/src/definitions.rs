@@ -45,6 +45,11 @@ pub fn crds() -> Vec<Value> {
     all
 }
 
+/// The CustomResourceDefinitions that a member gets with its first policy: Policy and ConfigurationPolicy.
+pub fn policy_crds() -> [Value; 2] {
+    ocm::policy_crds()
+}
+
 /// Everything, in an order in which it can be applied: namespaces, definitions, roles, admission policies.
 pub fn definitions() -> Vec<Value> {
     let mut all = Vec::from(access::namespaces());

@@ -1,13 +1,25 @@
-//! The kinds of Open Cluster Management (OCM): its clusters and sets, and the placements that choose among them.
+//! The kinds of Open Cluster Management (OCM): its clusters and sets, the placements that choose among them, and the policies
+//! that are kept on what was chosen.
 
 pub mod cluster;
+pub mod configuration;
 pub mod placement;
+pub mod policy;
+pub mod policy_binding;
 
 pub use cluster::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
+pub use configuration::ConfigurationPolicy;
 pub use placement::{AddOnPlacementScore, Placement, PlacementDecision};
+pub use policy::Policy;
+pub use policy_binding::{PlacementBinding, PlacementRule, PolicySet};
 
 /// The group of clusters, sets and placements.
 pub const GROUP: &str = "cluster.open-cluster-management.io";
+
+/// The group of policies.
+pub const POLICY_GROUP: &str = "policy.open-cluster-management.io";
+/// The group of placement rules.
+pub const APPS_GROUP: &str = "apps.open-cluster-management.io";
 
 /// On ManagedClusters: the set of clusters that they belong to.
 pub const CLUSTER_SET: &str = "cluster.open-cluster-management.io/clusterset";

@@ -45,6 +45,17 @@ impl RolloutPolicy {
         }
     }
 
+    /// Namespace and name of the Placement whose decision groups it follows, if it names one.
+    pub fn placement(&self) -> Option<(&str, &str)> {
+        let reference = self.spec.strategy.as_ref()?.placement_ref.as_ref()?;
+        let namespace = if self.is_cluster_scoped() {
+            &reference.namespace
+        } else {
+            &self.metadata.namespace
+        };
+        Some((namespace, &reference.name))
+    }
+
     /// Kind, namespace and name, for people.
     pub fn title(&self) -> String {
         let ObjectMeta { namespace, name, .. } = &self.metadata;
@@ -93,6 +104,20 @@ pub struct GroupedStrategy {
     /// The most clusters of a group: a number, or a percentage of all. Absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters_per_decision_group: Option<IntOrString>,
+    /// The Placement whose decision groups are the groups, in the place of groups of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement_ref: Option<PlacementReference>,
+}
+
+/// A Placement of Open Cluster Management.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PlacementReference {
+    /// Its namespace; a RolloutPolicy names those of its own namespace alone, and leaves it out.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// A group by name, and who is in it.
@@ -173,7 +198,7 @@ pub struct RolloutRun {
     /// The last revision that succeeded everywhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub good_revision: Option<i64>,
-    /// `Progressing`, `Paused`, `Stopped`, `Failed`, `Succeeded`, `RollingBack`, `RolledBack` or `RollbackFailed`.
+    /// `Progressing`, `Paused`, `Failed`, `Succeeded`, `Aborted`, `RollingBack`, `RolledBack` or `RollbackFailed`.
     pub phase: String,
     /// Why, for people.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -7,6 +7,7 @@
 mod command;
 mod fleet;
 mod history;
+mod holder;
 mod show;
 #[cfg(test)]
 mod tests;

@@ -99,5 +99,33 @@ pub fn removal(spec: &BindingSpec, missing: &BTreeSet<String>, gates: Gates) -> 
     }
 }
 
+/// What becomes of the replicas of one cluster, where nobody says in which order anything goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Motion {
+    /// It is to have fewer.
+    Fewer,
+    /// It is to have more, or its first copy.
+    More,
+    /// Neither; and whether it has what it was told.
+    Still {
+        /// Whether it has.
+        applied: bool,
+    },
+}
+
+/// Whether fewer replicas wait, as removals do: somebody else gets more, or has not got what it was told. Fewer replicas
+/// alone wait for nobody.
+pub fn fewer_wait(motions: impl IntoIterator<Item = Motion>) -> bool {
+    let (mut fewer, mut adds) = (false, false);
+    for motion in motions {
+        match motion {
+            Motion::Fewer => fewer = true,
+            Motion::More | Motion::Still { applied: false } => adds = true,
+            Motion::Still { applied: true } => {}
+        }
+    }
+    fewer && adds
+}
+
 #[cfg(test)]
 mod tests;

@@ -375,6 +375,22 @@ impl Hub {
                 }
             });
         }
+        for _ in 0..DECIDERS {
+            let state = state.clone();
+            self.tasks.spawn(async move {
+                while let Some((key, aspects)) = state.ocm.policies.next().await {
+                    let result = ocm::policies::pass(&state, &key).await;
+                    finish(&state.ocm.policies, &key, aspects, result);
+                }
+            });
+        }
+        let told = state.clone();
+        self.tasks.spawn(async move {
+            while let Some((key, aspects)) = told.ocm.policy_sets.next().await {
+                let result = ocm::policy_sets::pass(&told, &key).await;
+                finish(&told.ocm.policy_sets, &key, aspects, result);
+            }
+        });
         let state = state.clone();
         self.tasks.spawn(async move {
             while let Some((chore, aspects)) = state.chores.next().await {
@@ -434,6 +450,13 @@ impl Hub {
     /// Up to which resource version all Nodes or Pods of a member were seen; `None` if nobody asks what it has room for.
     pub fn seen_capacity(&self, cluster: &str, kind: &str) -> Option<u64> {
         self.clusters.seen_capacity(cluster, kind)
+    }
+
+    /// What the policies of a member watch there: resource, namespace, name and label selector, each empty for all; and up to
+    /// which resource version it was seen.
+    pub fn seen_by_policies(&self, cluster: &str) -> Vec<(Resource, String, String, String, u64)> {
+        let lane = self.state.members.lane(cluster);
+        lane.map(|lane| lane.policies.seen()).unwrap_or_default()
     }
 
     /// What is not done yet, in words; for people who wait.

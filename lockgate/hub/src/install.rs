@@ -73,6 +73,30 @@ fn resource(definition: &Value, kind: &str) -> Option<Resource> {
     Some(Resource::new(group, version, &plural, kind, namespaced))
 }
 
+/// The label of definitions that we installed on a member: those of others are left as they are.
+const INSTALLED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "lockgate");
+
+/// Installs a definition on a member that has none of its name, or an older one of ours.
+pub(crate) async fn put_on_member(link: &Link, definition: &Value) -> Result<(), LinkError> {
+    let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+    let mut wanted = definition.clone();
+    let (label, ours) = INSTALLED_BY;
+    wanted["metadata"]["labels"][label] = ours.into();
+    let resource = Resource::crds();
+    match link.get(&resource.object("", name)).await {
+        Ok(body) => {
+            let present: Value =
+                serde_json::from_slice(&body).map_err(|e| LinkError::BadAnswer(e.to_string()))?;
+            if present["metadata"]["labels"][label] != ours {
+                return Ok(());
+            }
+        }
+        Err(LinkError::NotFound) => {}
+        Err(error) => return Err(error),
+    }
+    put(link, &resource, "", name, &wanted).await
+}
+
 async fn put(
     link: &Link,
     resource: &Resource,
@@ -114,7 +138,8 @@ fn contains(present: &Value, wanted: &Value) -> bool {
     }
 }
 
-async fn established(link: &Link, name: &str) {
+/// Returns when a definition is served.
+pub(crate) async fn established(link: &Link, name: &str) {
     let path = Resource::crds().object("", name);
     loop {
         let found: Option<Value> = match link.get(&path).await {

@@ -270,7 +270,7 @@ fn tell_rollout(state: &State, policy: &RolloutPolicy) {
 }
 
 /// Wakes the templates that a selector could mean, and that are wanted.
-fn wake_selected(
+pub(crate) fn wake_selected(
     state: &State,
     selector: &ResourceSelector,
     policy_namespace: &str,
@@ -521,6 +521,7 @@ pub(crate) fn wake_lane(state: &State, cluster: &str) {
     for cached in state.caches.works.list_in(&names::execution_namespace(cluster)) {
         state.members.wake(&cached.key);
     }
+    state.members.wake_policies(cluster);
 }
 
 /// A definition changed.

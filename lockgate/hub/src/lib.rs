@@ -42,6 +42,7 @@ pub use events::{EventTarget, Events};
 pub use hub::{Hub, HubError, HubOptions};
 pub use link::{DeleteOptions, Deleted, Link, LinkError};
 pub use metrics::Metrics;
+pub use ocm::policy_history::policy_history_id;
 pub use resource::Resource;
 pub use template::derived_id as work_id;
 pub use watch::{Following, follow};

@@ -1,7 +1,8 @@
-//! The members: for each one a lane of Works to be sent, and what is known of the objects there.
+//! The members: for each one a lane of Works to be sent and policies to be kept, and what is known of the objects there.
 //!
 //! A lane has a bounded number of requests in flight. A member that is down or slow delays its own lane and no other.
 
+mod complying;
 mod dispatching;
 mod due;
 mod lane;
@@ -23,6 +24,7 @@ use crate::cache::Key;
 use crate::clock::Clock;
 use crate::link::Link;
 use crate::metrics::QueueFigures;
+use lane::Errand;
 pub(crate) use lane::Lane;
 
 /// How long a template's status waits for Works on their way.
@@ -98,7 +100,34 @@ impl Members {
     /// A Work needs attention.
     pub(crate) fn wake(&self, work: &Key) {
         if let Some(lane) = names::cluster_of(&work.namespace).and_then(|cluster| self.lane(cluster)) {
-            lane.queue.add(work.name.to_string(), lane::DISPATCH);
+            lane.queue
+                .add(Errand::Work(work.name.to_string()), lane::DISPATCH);
+        }
+    }
+
+    /// A policy in the namespace of a cluster needs attention.
+    pub(crate) fn wake_policy(&self, policy: &Key) {
+        if let Some(lane) = self.lane(&policy.namespace) {
+            lane.queue
+                .add(Errand::Policy(policy.name.to_string()), lane::DISPATCH);
+        }
+    }
+
+    /// The root of a policy changed: where it is, and where it was, it is looked at.
+    pub(crate) fn wake_policy_everywhere(&self, name: &str) {
+        for lane in self.lanes.read().values() {
+            if lane.policies.holds(&Key::new(&lane.cluster, name)) {
+                lane.queue
+                    .add_bulk(Errand::Policy(name.to_owned()), lane::DISPATCH);
+            }
+        }
+    }
+
+    /// What a member serves has changed, or a member can be reached again: everything about its policies is looked at.
+    pub(crate) fn wake_policies(&self, cluster: &str) {
+        if let Some(lane) = self.lane(cluster) {
+            lane.policies.ask_again();
+            lane.queue.add_bulk(Errand::Policy(String::new()), lane::DISPATCH);
         }
     }
 
@@ -113,7 +142,9 @@ impl Members {
         let (mut under_way, mut moving) = (false, true);
         for work in works {
             let lane = names::cluster_of(&work.namespace).and_then(|cluster| self.lane(cluster));
-            let unsent = lane.filter(|lane| !lane.is_down() && lane.queue.is_pending(&work.name.to_string()));
+            let unsent = lane.filter(|lane| {
+                !lane.is_down() && lane.queue.is_pending(&Errand::Work(work.name.to_string()))
+            });
             moving &= unsent.as_ref().is_none_or(|lane| lane.is_moving());
             under_way |= unsent.is_some() || is_untold(work);
         }

@@ -1,18 +1,27 @@
-//! Placements of Open Cluster Management: the fleet as ManagedClusters and sets, and which of them placements select.
+//! Open Cluster Management: the fleet as ManagedClusters and sets, which of them placements select, and the policies there.
 //!
 //! ```text
 //! Cluster ─▶ [clusters] ─▶ ManagedCluster ─▶ [fleet] ─▶ [placements] ─▶ PlacementDecision, Placement.status
 //!                              sets, bindings ─▲  │
 //!                                                 └─▶ [sets] ─▶ statuses of sets and bindings
+//!
+//! Policy, PlacementBinding, PolicySet, PlacementDecision ─▶ [governance] ─▶ [policies] ─▶ replicas, Policy.status
+//!                                                                    └─▶ [policy_sets] ─▶ PolicySet.status
 //! ```
 //!
-//! What always holds: these passes are the only writers of ManagedClusters that have a Cluster, of decisions, and of the
-//! statuses of sets, bindings and placements; a hub without placements has the ManagedClusters and nothing more to do.
+//! What always holds: these passes are the only writers of ManagedClusters that have a Cluster, of decisions, of replicas of
+//! policies, and of the statuses of sets, bindings, placements, policies and sets of policies, where a replica's status has
+//! its member's part; a hub without placements has the ManagedClusters and nothing more to do.
 
 pub(crate) mod clusters;
 pub(crate) mod fleet;
+pub(crate) mod governance;
 pub(crate) mod intake;
 pub(crate) mod placements;
+pub(crate) mod policies;
+pub(crate) mod policy_history;
+pub(crate) mod policy_intake;
+pub(crate) mod policy_sets;
 pub(crate) mod sets;
 mod writes;
 
@@ -20,9 +29,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate_engine::TemplateId;
+use lockgate_engine::gate::groups::Groups;
 use parking_lot::{Mutex, RwLock};
 
 use self::fleet::Fleet;
+use self::governance::Governance;
 use self::placements::Memories;
 use crate::cache::{Cache, Change, Key};
 use crate::clock::Clock;
@@ -47,6 +58,11 @@ pub(crate) struct Ocm {
     pub(crate) sets: Queue<Key>,
     /// Placements that need a decision.
     pub(crate) placements: Queue<Key>,
+    pub(crate) governance: RwLock<Governance>,
+    /// Root policies that need attention.
+    pub(crate) policies: Queue<Key>,
+    /// Sets of policies whose status needs attention.
+    pub(crate) policy_sets: Queue<Key>,
 }
 
 /// The kinds in memory.
@@ -57,6 +73,10 @@ pub(crate) struct OcmCaches {
     placements: Arc<Cache>,
     decisions: Arc<Cache>,
     scores: Arc<Cache>,
+    pub(crate) policies: Arc<Cache>,
+    policy_sets: Arc<Cache>,
+    placement_bindings: Arc<Cache>,
+    placement_rules: Arc<Cache>,
 }
 
 impl OcmCaches {
@@ -69,6 +89,10 @@ impl OcmCaches {
             set_bindings: follow(Resource::managed_cluster_set_bindings(), intake::set_binding),
             placements: follow(Resource::placements(), intake::placement),
             decisions: follow(Resource::placement_decisions(), intake::decision),
+            policies: follow(Resource::policies(), policy_intake::policy),
+            policy_sets: follow(Resource::policy_sets(), policy_intake::set),
+            placement_bindings: follow(Resource::placement_bindings(), policy_intake::binding),
+            placement_rules: follow(Resource::placement_rules(), policy_intake::rule),
         }
     }
 }
@@ -82,7 +106,15 @@ impl Ocm {
             clusters: Queue::new(clock.clone(), metrics.queue("managed-cluster")),
             sets: Queue::new(clock.clone(), metrics.queue("cluster-set")),
             placements: Queue::new(clock.clone(), metrics.queue("placement")),
+            governance: RwLock::default(),
+            policies: Queue::new(clock.clone(), metrics.queue("root-policy")),
+            policy_sets: Queue::new(clock.clone(), metrics.queue("policy-set")),
         }
+    }
+
+    /// Policies: roots, and their replicas in the namespaces of clusters.
+    pub(crate) fn policy_cache(&self) -> &Arc<Cache> {
+        &self.caches.policies
     }
 
     /// Whether a cluster's ManagedCluster has still to go.
@@ -93,12 +125,20 @@ impl Ocm {
 
     /// Whether everything that was seen was acted on.
     pub(crate) fn is_idle(&self) -> bool {
-        self.clusters.is_idle() && self.sets.is_idle() && self.placements.is_idle()
+        self.clusters.is_idle()
+            && self.sets.is_idle()
+            && self.placements.is_idle()
+            && self.policies.is_idle()
+            && self.policy_sets.is_idle()
     }
 
     /// How many keys are ready or in hand.
     pub(crate) fn depth(&self) -> usize {
-        self.clusters.depth() + self.sets.depth() + self.placements.depth()
+        self.clusters.depth()
+            + self.sets.depth()
+            + self.placements.depth()
+            + self.policies.depth()
+            + self.policy_sets.depth()
     }
 
     /// Ends all queues.
@@ -106,6 +146,8 @@ impl Ocm {
         self.clusters.close();
         self.sets.close();
         self.placements.close();
+        self.policies.close();
+        self.policy_sets.close();
     }
 }
 
@@ -118,8 +160,20 @@ pub(crate) fn told(plural: &str) -> Option<fn(&State, &Change)> {
         "placements" => Some(intake::placement),
         "placementdecisions" => Some(intake::decision),
         "addonplacementscores" => Some(intake::score),
+        "policies" => Some(policy_intake::policy),
+        "policysets" => Some(policy_intake::set),
+        "placementbindings" => Some(policy_intake::binding),
+        "placementrules" => Some(policy_intake::rule),
         _ => None,
     }
+}
+
+/// The groups that a placement has decided on; none if it has decided nothing.
+pub(crate) fn decided(state: &State, namespace: &str, name: &str) -> Option<Groups> {
+    let (fleet, key) = (state.ocm.fleet.read(), Key::new(namespace, name));
+    let mut decisions = fleet.decisions(&key).peekable();
+    decisions.peek()?;
+    Some(Groups::decided(decisions.map(|decision| &**decision)))
 }
 
 /// Whether a template is in the namespace of a cluster, or is that namespace: those are the control plane's.

@@ -157,6 +157,16 @@ known! {
     placement_decisions: "cluster.open-cluster-management.io" "v1beta1" "placementdecisions" "PlacementDecision" true;
     /// What add-ons think of clusters.
     add_on_placement_scores: "cluster.open-cluster-management.io" "v1alpha1" "addonplacementscores" "AddOnPlacementScore" true;
+    /// Policies of Open Cluster Management: roots and replicas.
+    policies: "policy.open-cluster-management.io" "v1" "policies" "Policy" true;
+    /// What puts policies on clusters.
+    placement_bindings: "policy.open-cluster-management.io" "v1" "placementbindings" "PlacementBinding" true;
+    /// Sets of policies.
+    policy_sets: "policy.open-cluster-management.io" "v1beta1" "policysets" "PolicySet" true;
+    /// Objects that a cluster must have.
+    configuration_policies: "policy.open-cluster-management.io" "v1" "configurationpolicies" "ConfigurationPolicy" true;
+    /// The older placements, which somebody else decides.
+    placement_rules: "apps.open-cluster-management.io" "v1" "placementrules" "PlacementRule" true;
     /// Namespaces.
     namespaces: "" "v1" "namespaces" "Namespace" false;
     /// Secrets.

@@ -1,7 +1,7 @@
 //! How rollouts stand, as far as this process has seen: for the statuses of bindings and rollout policies, for the figures,
 //! and for knowing whose members' reports matter. Nothing follows from it that is not stored elsewhere.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use lockgate_api::rollout_policy::{RolloutRun, RolloutStatus, RunCluster, RunSum
 use lockgate_api::{Binding, Condition, RolloutPolicy};
 use lockgate_engine::TemplateId;
 use lockgate_engine::gate::record::RolloutRecord;
-use lockgate_engine::gate::run::{Act, Phase, Run};
+use lockgate_engine::gate::run::{Act, Member, Phase, Run};
 use lockgate_engine::gate::standing::Status;
 use parking_lot::Mutex;
 
@@ -79,6 +79,9 @@ pub(crate) fn note(state: &State, id: &TemplateId, ranked: &[Arc<RolloutPolicy>]
     let before = std::mem::replace(&mut template.policies, ranked.iter().map(|p| key(p)).collect());
     let old = std::mem::replace(&mut template.view, view.cloned());
     state.metrics.rollout(old.as_ref(), view);
+    if let (Some(old), Some(new)) = (&old, view) {
+        count_late(state, old, new);
+    }
     if ranked.is_empty() && view.is_none() {
         known.templates.remove(id);
     }
@@ -137,10 +140,11 @@ fn summary(id: &TemplateId, view: &RolloutRun) -> RunSummary {
     }
 }
 
-/// Notes whether the copies of a template that are no longer wanted may go.
-pub(crate) fn note_removal(state: &State, id: &TemplateId, removes: bool) {
+/// Notes whether the copies of a template that are no longer wanted may go. What was let go before goes to its end, as long as
+/// nobody else is to leave.
+pub(crate) fn note_removal(state: &State, id: &TemplateId, removes: bool, leaving: bool) {
     if let Some(template) = state.runs.known.lock().templates.get_mut(id) {
-        template.removes = removes;
+        template.removes = removes || template.removes && !leaving;
     }
 }
 
@@ -228,20 +232,34 @@ pub(crate) fn without(state: &State, id: &TemplateId) -> Vec<String> {
         .collect()
 }
 
-/// Counts what is released.
-pub(crate) fn count(state: &State, run: &Run<'_>) {
-    for step in &run.steps {
+/// Counts what is released, and what came of it: what a Work is to say and does not say yet.
+pub(crate) fn count(state: &State, run: &Run<'_>, members: &[Member<'_>]) {
+    for (step, member) in run.steps.iter().zip(members) {
         if matches!(step.act, Act::Release(_)) {
             state.metrics.released("released");
+            continue;
         }
-        match (step.status, step.marks) {
-            (Status::Succeeded, Some(marks)) if marks.healthy_since == Some(state.clock.now()) => {
-                state.metrics.released("succeeded");
-            }
-            (Status::Failed, Some(marks)) if marks.failed_since == Some(state.clock.now()) => {
-                state.metrics.released("failed");
-            }
-            _ => {}
+        let (Some(marks), Some(told)) = (step.marks, member.told) else {
+            continue;
+        };
+        if marks.healthy_since.is_some() && marks.healthy_since != told.healthy_since {
+            state.metrics.released("succeeded");
+        } else if marks.failed_since.is_some() && marks.failed_since != told.failed_since {
+            state.metrics.released("failed");
+        }
+    }
+}
+
+/// Counts the clusters whose time has run out.
+fn count_late(state: &State, old: &RolloutRun, new: &RolloutRun) {
+    let late = |view: &RolloutRun| -> HashSet<String> {
+        let clusters = view.groups.iter().flat_map(|group| &group.clusters);
+        let late = clusters.filter(|cluster| cluster.state == Status::TimeOut.name());
+        late.map(|cluster| cluster.name.clone()).collect()
+    };
+    if old.revision == new.revision {
+        for _ in late(new).difference(&late(old)) {
+            state.metrics.released("timed_out");
         }
     }
 }

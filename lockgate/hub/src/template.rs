@@ -13,7 +13,7 @@ mod needed;
 mod placing;
 mod priority;
 mod report;
-mod revisions;
+pub(crate) mod revisions;
 mod works;
 mod writes;
 
@@ -80,6 +80,8 @@ pub(crate) struct Verdict {
     pub(crate) scheduled: Option<(bool, &'static str, String)>,
     /// Clusters whose manifest could not be rendered, with the reason.
     pub(crate) unrendered: BTreeMap<String, String>,
+    /// Clusters that keep more replicas than they are to have, with how many, until others have theirs.
+    pub(crate) keeping: Vec<(String, i64)>,
     /// Why it is not placed at all.
     pub(crate) unplaced: Option<String>,
     /// Whether it is waited for until its copies are well.
@@ -343,6 +345,7 @@ impl Walk<'_> {
             }
             let mut verdict = self.place(&mut binding, &told)?;
             verdict.unrendered = told.unrendered;
+            verdict.keeping = told.keeping;
             verdict.uninterpreted = uninterpreted;
             self.state.verdicts.lock().insert(self.id.clone(), verdict);
         }

@@ -65,7 +65,19 @@ pub fn follow(
     let selector =
         label_selector.map(|s| LabelSelector::parse(s).unwrap_or_else(|_| LabelSelector::nothing()));
     let cache = Cache::new(resource, namespace, selector, Arc::new(on_change));
-    start(link, cache, label_selector)
+    start(link, cache, label_selector, "")
+}
+
+/// Follows the objects of one name, in one namespace or in all.
+pub(crate) fn follow_named(
+    link: &Link,
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+    on_change: impl Fn(&Change) + Send + Sync + 'static,
+) -> Following {
+    let cache = Cache::new(resource, namespace, None, Arc::new(on_change));
+    start(link, cache, None, name)
 }
 
 /// Follows all objects of a resource, of which only what `slim` leaves is kept.
@@ -76,10 +88,10 @@ pub(crate) fn follow_slim(
     on_change: impl Fn(&Change) + Send + Sync + 'static,
 ) -> Following {
     let cache = Cache::new(resource, "", None, Arc::new(on_change)).keeping(slim);
-    start(link, cache, None)
+    start(link, cache, None, "")
 }
 
-fn start(link: &Link, cache: Cache, label_selector: Option<&str>) -> Following {
+fn start(link: &Link, cache: Cache, label_selector: Option<&str>, name: &str) -> Following {
     let cache = Arc::new(cache);
     let (resource, namespace) = (cache.resource(), cache.namespace());
     let mut query = resource.collection(namespace);
@@ -87,6 +99,11 @@ fn start(link: &Link, cache: Cache, label_selector: Option<&str>) -> Following {
     if let Some(selector) = label_selector {
         query.push_str("labelSelector=");
         push_escaped(&mut query, selector);
+        query.push('&');
+    }
+    if !name.is_empty() {
+        query.push_str("fieldSelector=metadata.name%3D");
+        push_escaped(&mut query, name);
         query.push('&');
     }
     let follower = Follower {

@@ -8,7 +8,7 @@ use lockgate_hub::{Hub, HubOptions, Link, Resource};
 use serde_json::Value;
 
 use crate::file::Place;
-use crate::plane::{Controllers, Joining, Plane, Setup};
+use crate::plane::{Controllers, Joining, Plane, Setup, Watching};
 
 /// The control plane of this project.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,6 +90,22 @@ impl Controllers for Running {
             }
             Place::Member(_) => None,
         }
+    }
+
+    fn watches(&self, place: &Place) -> Vec<Watching> {
+        let Place::Member(cluster) = place else {
+            return Vec::new();
+        };
+        let watches = self.0.seen_by_policies(cluster).into_iter();
+        watches
+            .map(|(resource, namespace, name, selector, seen)| Watching {
+                resource,
+                namespace,
+                name,
+                selector,
+                seen,
+            })
+            .collect()
     }
 
     fn told(&self) -> BoxFuture<'_, ()> {

@@ -34,7 +34,7 @@ pub use file::*;
 pub use hub::HubPlane;
 pub use line::{Fuse, Line};
 pub use path::Path;
-pub use plane::{Controllers, Joining, NoPlane, Plane, Setup};
+pub use plane::{Controllers, Joining, NoPlane, Plane, Setup, Watching};
 pub use reference::Reference;
 pub use report::Failure;
 pub use run::{Outcome, Variant, run};

@@ -156,7 +156,12 @@ async fn pass(
             }
         }
     }
-    let title = counts.then(|| format!("{} {}", request.method(), request.uri().path()));
+    // What is only tried changes nothing.
+    let tried = request
+        .uri()
+        .query()
+        .is_some_and(|query| query.contains("dryRun=All"));
+    let title = (counts && !tried).then(|| format!("{} {}", request.method(), request.uri().path()));
     let response = client.send(request).await?;
     if let Some(title) = title {
         if response.status().is_success() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use lockgate_engine::Gates;
 use lockgate_hub::{Clock, Connector, Resource};
+use machinery_value::labels::LabelSelector;
 use serde_json::Value;
 
 use crate::file::{MemberSpec, Place};
@@ -35,6 +36,37 @@ pub struct Joining<'a> {
     pub authority: Option<&'a str>,
 }
 
+/// Some objects of a member that are looked at.
+#[derive(Clone, Debug)]
+pub struct Watching {
+    /// Their resource.
+    pub resource: Resource,
+    /// Where they are; empty for everywhere.
+    pub namespace: String,
+    /// Their name; empty for all.
+    pub name: String,
+    /// Their labels; empty for any.
+    pub selector: String,
+    /// Up to which resource version they were seen.
+    pub seen: u64,
+}
+
+impl Watching {
+    /// Whether an object with these labels, now or before, is one of them.
+    pub(crate) fn includes(&self, namespace: &str, name: &str, labels: [&Value; 2]) -> bool {
+        let selected = || {
+            LabelSelector::parse(&self.selector).is_ok_and(|selector| {
+                labels
+                    .iter()
+                    .any(|labels| selector.matches_labels(labels.as_object()))
+            })
+        };
+        (self.namespace.is_empty() || self.namespace == namespace)
+            && (self.name.is_empty() || self.name == name)
+            && (self.selector.is_empty() || selected())
+    }
+}
+
 /// A control plane.
 pub trait Plane: Send + Sync {
     /// What is installed on the hub before anything else.
@@ -62,6 +94,10 @@ pub trait Controllers: Send + Sync {
     /// The same for all objects of a resource of a member, also those that are not managed; none if nobody looks at them all.
     fn seen_all(&self, _place: &Place, _resource: &Resource) -> Option<u64> {
         None
+    }
+    /// What else is looked at on a member, managed or not, and up to which version it was seen.
+    fn watches(&self, _place: &Place) -> Vec<Watching> {
+        Vec::new()
     }
     /// Returns when everything was told that there is to tell: events come last, and at their own pace.
     fn told(&self) -> BoxFuture<'_, ()> {

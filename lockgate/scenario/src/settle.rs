@@ -107,8 +107,17 @@ fn moving(
                     return Some(unseen);
                 }
             }
-            // Some of what is not managed is looked at all the same: what a member has room for.
+            // Some of what is not managed is looked at all the same: what policies select, and what a member has room for.
             let is_down = site.line.fault() == Fault::Down;
+            for watching in controllers.watches(&place) {
+                let version = tower.newest_of(&watching);
+                if !is_down && watching.seen < version {
+                    return Some(format!(
+                        "the policies have seen {} {} on {place} up to {}, not {version}",
+                        watching.resource, watching.name, watching.seen
+                    ));
+                }
+            }
             for (resource, version) in tower.newest(false) {
                 if !is_down
                     && let Some(seen) = controllers.seen_all(&place, &resource)

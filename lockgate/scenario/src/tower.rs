@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
+use crate::plane::Watching;
 use crate::server::{Snapshot, is_managed, version_of};
 
 /// How many changes may wait.
@@ -45,6 +46,8 @@ struct State {
     objects: BTreeMap<Key, Known>,
     /// The newest version of each resource, deletions counted; and the newest of an object that we manage, or did.
     newest: HashMap<(String, String), (Resource, u64, u64)>,
+    /// The last version of each object, also of those that are gone, and its labels then and before.
+    last: BTreeMap<Key, (u64, [Value; 2])>,
 }
 
 /// Group, plural, namespace, name.
@@ -96,6 +99,21 @@ impl Tower {
             .values()
             .map(|(resource, all, ours)| (resource.clone(), version(*all, *ours)))
             .collect()
+    }
+
+    /// The newest version of the objects that somebody looks at; 0 if there never was one.
+    pub(crate) fn newest_of(&self, watching: &Watching) -> u64 {
+        let state = self.state.lock();
+        let (group, plural) = (&watching.resource.group, &watching.resource.plural);
+        let from = (group.clone(), plural.clone(), String::new(), String::new());
+        let same = state
+            .last
+            .range(from..)
+            .take_while(|(key, _)| key.0 == *group && key.1 == *plural);
+        let fits = same.filter(|((_, _, namespace, name), (_, [now, before]))| {
+            watching.includes(namespace, name, [now, before])
+        });
+        fits.map(|(_, (version, _))| *version).max().unwrap_or(0)
     }
 
     /// Everything that is there, but for what comes and goes by itself.
@@ -230,6 +248,13 @@ impl State {
         if is_managed(&object) || self.objects.get(&key).is_some_and(|known| known.managed) {
             newest.2 = newest.2.max(version);
         }
+        let before = self
+            .last
+            .remove(&key)
+            .map(|(_, [now, _])| now)
+            .unwrap_or_default();
+        let labels = object["metadata"]["labels"].clone();
+        self.last.insert(key.clone(), (version, [labels, before]));
         if changed.deleted {
             self.objects.remove(&key);
         } else {

@@ -102,6 +102,8 @@ fn controller_rules() -> Vec<Value> {
             &["create", "delete"],
         ),
         rule(ocm::GROUP, &["managedclustersets"], &["create"]),
+        // Every policy has a replica for each of its clusters.
+        rule(ocm::POLICY_GROUP, &["policies"], &["create", "delete"]),
         // Execution namespaces come and go with clusters. Names of namespaces cannot be limited for create.
         rule("", &["namespaces"], &["create", "delete"]),
         // Definitions that somebody deletes are made again.
@@ -158,6 +160,17 @@ fn tenant_roles() -> [Value; 2] {
                 ),
                 rule(ocm::GROUP, &["placements/status"], &["get"]),
                 rule(ocm::GROUP, &["managedclusters", "managedclustersets"], &READ),
+                rule(
+                    ocm::POLICY_GROUP,
+                    &["policies", "placementbindings", "policysets"],
+                    &READ,
+                ),
+                rule(
+                    ocm::POLICY_GROUP,
+                    &["policies/status", "policysets/status"],
+                    &["get"],
+                ),
+                rule(ocm::APPS_GROUP, &["placementrules"], &READ),
             ],
         ),
         aggregated(
@@ -167,6 +180,11 @@ fn tenant_roles() -> [Value; 2] {
                 rule(POLICIES, &policies, &WRITE),
                 // Which sets a namespace may use is decided by whoever may bind them.
                 rule(ocm::GROUP, &["placements"], &WRITE),
+                rule(
+                    ocm::POLICY_GROUP,
+                    &["policies", "placementbindings", "policysets"],
+                    &WRITE,
+                ),
             ],
         ),
     ]

@@ -32,6 +32,7 @@ pub(super) fn policies() -> Vec<Value> {
         dependencies(),
         deletion_protected(),
         grants(),
+        replicated(),
     ]
     .into_iter()
     .flat_map(Policy::build)
@@ -378,6 +379,41 @@ fn rights() -> [Policy; 2] {
             )],
         },
     ]
+}
+
+/// A policy's replicas are called after it, and carry that name as a label; and somebody says what is done about each template.
+fn replicated() -> Policy {
+    let room = LABEL_VALUE_LENGTH - 1;
+    let label = crate::ocm::policy::ROOT_POLICY;
+    Policy {
+        name: "lockgate-replicated-policies",
+        rules: vec![resources(
+            ocm::POLICY_GROUP,
+            "*",
+            &["CREATE", "UPDATE"],
+            &["policies"],
+        )],
+        label: None,
+        user: None,
+        variables: Vec::new(),
+        validations: vec![
+            validation(
+                format!(
+                    "oldObject != null || (has(object.metadata.labels) && '{label}' in object.metadata.labels) || \
+                     size(object.metadata.name) + size(object.metadata.namespace) <= {room}"
+                ),
+                format!(
+                    "metadata.name: name and namespace must have at most {room} characters together: replicas are called NAMESPACE.NAME, and carry that as a label"
+                ),
+            ),
+            validation(
+                "has(object.spec.remediationAction) || object.spec['policy-templates'].all(t, \
+                 !has(t.objectDefinition.kind) || t.objectDefinition.kind != 'ConfigurationPolicy' || \
+                 (has(t.objectDefinition.spec) && has(t.objectDefinition.spec.remediationAction)))",
+                "spec.remediationAction: must be given, or every ConfigurationPolicy of spec.policy-templates must have its own",
+            ),
+        ],
+    }
 }
 
 /// The controllers put labels on roles, and grant nothing.

@@ -1,17 +1,20 @@
-//! The kinds of Open Cluster Management that are served here: clusters, sets and placements.
+//! The kinds of Open Cluster Management that are served here: clusters, sets, placements and policies.
 //!
 //! Their shape is that of the released definitions, so that what people have applies unchanged. What their webhooks refuse
 //! is refused by rules.
 
 mod clusters;
+mod configurations;
 mod placements;
+mod policies;
+mod policy_bindings;
 
 use serde_json::{Value, json};
 
 use super::crd::Crd;
 use super::schema::{Schema, list, object, string};
 use super::shared::{conditions, label_selector};
-pub(super) use crate::ocm::GROUP;
+pub(super) use crate::ocm::{APPS_GROUP, GROUP, POLICY_GROUP};
 
 /// Expressions in one selector.
 const MAX_REQUIREMENTS: usize = 64;
@@ -28,7 +31,14 @@ const EFFECTS: [&str; 3] = ["NoSelect", "PreferNoSelect", "NoSelectIfNew"];
 pub(super) fn crds() -> Vec<Value> {
     let mut all = Vec::from(clusters::crds());
     all.extend(placements::crds());
+    all.extend(policy_bindings::crds());
+    all.extend(policy_crds());
     all
+}
+
+/// The definitions of policies and of their templates, which members have too.
+pub(super) fn policy_crds() -> [Value; 2] {
+    [policies::policy(), configurations::configuration_policy()]
 }
 
 /// A definition with these short names. OCM puts its kinds into no category.

@@ -32,7 +32,7 @@ pub(super) fn crds() -> [Value; 2] {
             short: Some(if namespaced { "rop" } else { "crop" }),
             namespaced,
             status: Some(status()),
-            spec: spec(),
+            spec: spec(namespaced),
             description: if namespaced {
                 "How changes of objects of its namespace reach their clusters."
             } else {
@@ -50,7 +50,7 @@ pub(super) fn crds() -> [Value; 2] {
     })
 }
 
-fn spec() -> Schema {
+fn spec(namespaced: bool) -> Schema {
     let reason = string("Why, for people: it is shown wherever the suspension is.").max_length(REASON_LENGTH);
     object(
         "How changes of which objects reach their clusters. What several policies hold back adds up; of strategies the best match counts.",
@@ -60,7 +60,7 @@ fn spec() -> Schema {
                 resource_selectors("Which objects; any of the selectors.").min_items(1),
             ),
             ("suspension", policy_suspension().with("reason", reason)),
-            ("strategy", strategy()),
+            ("strategy", strategy(namespaced)),
             (
                 "moves",
                 word(

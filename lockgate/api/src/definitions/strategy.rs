@@ -6,6 +6,8 @@ use crate::rollout::{ALL, PROGRESSIVE, PROGRESSIVE_PER_GROUP};
 
 /// A duration, as far as a pattern can say.
 const DURATION: &str = r"^([0-9]+(\.[0-9]+)?(h|m|s|ms))+$";
+/// The same, and what OCM's strategies say for none.
+const DURATION_OR_ZERO: &str = r"^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$";
 /// A duration, or none.
 const DEADLINE: &str = r"^(None|([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$";
 const PERCENTAGE: &str = r"^(100|[0-9]{1,2})%$";
@@ -15,6 +17,8 @@ const SOME_PERCENTAGE: &str = r"^(100|[1-9][0-9]?|0[1-9])%$";
 const MAX_GROUPS: usize = 256;
 /// The longest name of a group.
 const NAME_LENGTH: usize = 63;
+/// The longest name of an object.
+const OBJECT_NAME_LENGTH: usize = 253;
 /// The longest duration that anybody writes.
 const DURATION_LENGTH: usize = 32;
 
@@ -31,7 +35,7 @@ fn duration(description: &str, pattern: &str) -> Schema {
 }
 
 /// The part that every strategy has.
-fn common(description: &str) -> Schema {
+fn common(description: &str, soak: &str) -> Schema {
     object(
         description,
         [
@@ -39,7 +43,7 @@ fn common(description: &str) -> Schema {
                 "minSuccessTime",
                 duration(
                     "How long a cluster must have been well before the next may go, such as 5m.",
-                    DURATION,
+                    soak,
                 ),
             ),
             (
@@ -85,8 +89,36 @@ fn mandatory() -> Schema {
     .max_items(MAX_GROUPS)
 }
 
+/// A Placement whose groups are a strategy's.
+fn placement_ref(namespaced: bool) -> Schema {
+    let schema = object(
+        "The Placement (cluster.open-cluster-management.io) whose decision groups, in their order, are the groups. Clusters that it has not decided on come last.",
+        [
+            (
+                "name",
+                string("Its name.").min_length(1).max_length(OBJECT_NAME_LENGTH),
+            ),
+            (
+                "namespace",
+                string("Its namespace, for a ClusterRolloutPolicy.").max_length(NAME_LENGTH),
+            ),
+        ],
+    );
+    if namespaced {
+        schema.required(&["name"]).rule(
+            rule(
+                "!has(self.__namespace__)",
+                "is the policy's own: a RolloutPolicy follows Placements of its namespace alone; a ClusterRolloutPolicy may name others",
+            )
+            .at(".namespace"),
+        )
+    } else {
+        schema.required(&["name", "namespace"])
+    }
+}
+
 /// A strategy with its groups.
-pub(super) fn strategy() -> Schema {
+pub(super) fn strategy(namespaced: bool) -> Schema {
     let selector = object(
         "Which clusters are in the group.",
         [("labelSelector", label_selector("Clusters by their labels."))],
@@ -102,8 +134,44 @@ pub(super) fn strategy() -> Schema {
         ],
     )
     .required(&["groupName", "groupClusterSelector"]);
-    object(
+    order(
         "In which order changes reach clusters. Absent: all at once.",
+        DURATION,
+    )
+    .with(
+        "decisionGroups",
+        list(
+            "Groups by name, in the order in which they go. Everybody else comes after them.",
+            group,
+        )
+        .max_items(MAX_GROUPS),
+    )
+    .with(
+        "clustersPerDecisionGroup",
+        share(
+            "The most clusters of a group: a number, or a percentage of all. Absent: all.",
+            1,
+        ),
+    )
+    .with("placementRef", placement_ref(namespaced))
+    .required(&["type"])
+    .rule(
+        rule(
+            "!has(self.placementRef) || (!has(self.decisionGroups) && !has(self.clustersPerDecisionGroup))",
+            "the groups are the Placement's: leave out decisionGroups and clustersPerDecisionGroup, or placementRef",
+        )
+        .at(".placementRef"),
+    )
+}
+
+/// A strategy whose groups somebody else makes.
+pub(super) fn rollout_strategy(description: &str) -> Schema {
+    order(description, DURATION_OR_ZERO)
+}
+
+fn order(description: &str, soak: &str) -> Schema {
+    object(
+        description,
         [
             (
                 "type",
@@ -112,10 +180,10 @@ pub(super) fn strategy() -> Schema {
                     &[ALL, PROGRESSIVE, PROGRESSIVE_PER_GROUP],
                 ),
             ),
-            ("all", common("For the type All.")),
+            ("all", common("For the type All.", soak)),
             (
                 "progressive",
-                common("For the type Progressive.")
+                common("For the type Progressive.", soak)
                     .with("mandatoryDecisionGroups", mandatory())
                     .with(
                         "maxConcurrency",
@@ -127,26 +195,11 @@ pub(super) fn strategy() -> Schema {
             ),
             (
                 "progressivePerGroup",
-                common("For the type ProgressivePerGroup.").with("mandatoryDecisionGroups", mandatory()),
-            ),
-            (
-                "decisionGroups",
-                list(
-                    "Groups by name, in the order in which they go. Everybody else comes after them.",
-                    group,
-                )
-                .max_items(MAX_GROUPS),
-            ),
-            (
-                "clustersPerDecisionGroup",
-                share(
-                    "The most clusters of a group: a number, or a percentage of all. Absent: all.",
-                    1,
-                ),
+                common("For the type ProgressivePerGroup.", soak)
+                    .with("mandatoryDecisionGroups", mandatory()),
             ),
         ],
     )
-    .required(&["type"])
 }
 
 /// A template that is not done, as its policy tells it.
@@ -205,7 +258,7 @@ pub(super) fn run() -> Schema {
             (
                 "phase",
                 string(
-                    "Progressing, Paused, Stopped, Failed, Succeeded, RollingBack, RolledBack or RollbackFailed.",
+                    "Progressing, Paused, Failed, Succeeded, Aborted, RollingBack, RolledBack or RollbackFailed.",
                 ),
             ),
             ("message", string("Why, for people.")),

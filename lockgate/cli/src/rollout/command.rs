@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use jiff::Timestamp;
-use lockgate_api::{Binding, keys, names};
+use lockgate_api::keys;
 use lockgate_engine::TemplateId;
 use lockgate_engine::gate::record::{Request, RolloutRecord, Verb};
-use lockgate_hub::{Link, LinkError, Resource};
+use lockgate_hub::{Link, LinkError};
 use serde_json::{Value, json};
 
+use super::holder::{Holder, is_policy};
 use crate::connect::{Connection, HubArguments};
 use crate::exit::Failure;
 use crate::print;
@@ -91,11 +92,19 @@ pub(crate) fn run(arguments: &CommandArguments, verb: Verb, to: Option<i64>) -> 
     super::tree::block_on(async {
         let found = Found::read(&arguments.of).await?;
         let hub = &found.hub;
-        let Some(record) = RolloutRecord::of(&found.binding.metadata) else {
-            return Err(Failure::Other(format!(
-                "{} follows no strategy: a RolloutPolicy with spec.strategy gives it one",
-                found.id
-            )));
+        let Some(record) = RolloutRecord::of(found.holder.metadata()) else {
+            return Err(Failure::Other(if is_policy(&found.id) {
+                format!(
+                    "{} is on no cluster: see lockgate rollout status {}",
+                    found.id,
+                    argument(&found.id)
+                )
+            } else {
+                format!(
+                    "{} follows no strategy: a RolloutPolicy with spec.strategy gives it one",
+                    found.id
+                )
+            }));
         };
         if verb == Verb::Undo {
             check_revision(&found, to).await?;
@@ -214,13 +223,13 @@ async fn check_revision(found: &Found, to: Option<i64>) -> Result<(), Failure> {
     Err(Failure::Other(format!("{what} of {}; kept: {kept}", found.id)))
 }
 
-/// A resource that has a binding.
+/// A resource that is propagated.
 pub(crate) struct Found {
     pub(crate) hub: Connection,
     pub(crate) id: TemplateId,
     /// Its path.
     path: String,
-    pub(crate) binding: Binding,
+    pub(crate) holder: Holder,
 }
 
 impl Found {
@@ -246,7 +255,7 @@ impl Found {
             namespace,
             name,
         };
-        let Some(binding) = hub.get(&binding_path(&id)).await? else {
+        let Some(holder) = Holder::read(&hub, &id).await? else {
             return Err(Failure::Other(format!(
                 "{id} has no binding: no policy propagates it. See lockgate status {}",
                 argument(&id)
@@ -256,15 +265,15 @@ impl Found {
             hub,
             id,
             path,
-            binding,
+            holder,
         })
     }
 
-    /// The binding as it is now.
+    /// Looks again; whether it is still there.
     pub(crate) async fn refresh(&mut self) -> Result<bool, Failure> {
-        match self.hub.get(&binding_path(&self.id)).await? {
-            Some(binding) => {
-                self.binding = binding;
+        match Holder::read(&self.hub, &self.id).await? {
+            Some(holder) => {
+                self.holder = holder;
                 Ok(true)
             }
             None => Ok(false),
@@ -275,8 +284,8 @@ impl Found {
     async fn answer(&self, request: &Request) -> Result<Option<RolloutRecord>, Failure> {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            let binding: Option<Binding> = self.hub.get(&binding_path(&self.id)).await?;
-            let record = binding.and_then(|binding| RolloutRecord::of(&binding.metadata));
+            let holder = Holder::read(&self.hub, &self.id).await?;
+            let record = holder.and_then(|holder| RolloutRecord::of(holder.metadata()));
             let seen = |record: &RolloutRecord| {
                 let command = record.command.as_ref();
                 command.is_some_and(|command| command.request.id == request.id)
@@ -288,15 +297,6 @@ impl Found {
         }
         Ok(None)
     }
-}
-
-fn binding_path(id: &TemplateId) -> String {
-    let bindings = if id.namespace.is_empty() {
-        Resource::cluster_resource_bindings()
-    } else {
-        Resource::resource_bindings()
-    };
-    bindings.object(&id.namespace, &names::binding_name(&id.kind, &id.name))
 }
 
 /// What a server answered that refused a list.

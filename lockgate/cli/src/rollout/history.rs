@@ -6,11 +6,12 @@ use clap::Args;
 use lockgate_api::{ObjectMeta, keys};
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::revision::Revision;
-use lockgate_hub::{Link, Resource};
+use lockgate_hub::{Link, Resource, policy_history_id};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::command::{Found, ObjectArguments, argument, unreadable};
+use super::holder::is_policy;
 use crate::exit::Failure;
 use crate::print::{self, Cell, Paint, Table, Tone};
 
@@ -51,7 +52,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<ExitCode, Failure> {
     super::tree::block_on(async {
         let found = Found::read(&arguments.of).await?;
         let revisions = revisions(&found).await?;
-        let record = RolloutRecord::of(&found.binding.metadata).unwrap_or_default();
+        let record = RolloutRecord::of(found.holder.metadata()).unwrap_or_default();
         print::out(&show(
             &found,
             &revisions,
@@ -76,7 +77,12 @@ pub(crate) async fn revisions(found: &Found) -> Result<Vec<Kept>, Failure> {
     } else {
         keys::RB_ID
     };
-    let id = found.binding.metadata.label(label).unwrap_or_default();
+    let history = policy_history_id(&found.id.namespace, &found.id.name);
+    let id = if is_policy(&found.id) {
+        &history
+    } else {
+        found.holder.metadata().label(label).unwrap_or_default()
+    };
     let path = format!(
         "{}?labelSelector={label}%3D{id}",
         resource.collection(keys::SYSTEM_NAMESPACE)

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
-use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::rollout::duration_text;
 use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
 use lockgate_engine::TemplateId;
 
 use super::command::{Found, ObjectArguments, argument};
+use super::holder::Holder;
 use crate::exit::Failure;
 use crate::print::{self, Paint, Tone};
 
@@ -54,21 +54,25 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
         let terminal = std::io::stdout().is_terminal();
         let mut last = String::new();
         loop {
-            let Some(run) = found.binding.status.rollout.clone() else {
+            let Some(run) = found.holder.rollout() else {
                 if arguments.watch && last.is_empty() && followed(&found) {
                     tokio::time::sleep(LOOK_EVERY).await;
                     found.refresh().await?;
                     continue;
                 }
-                print::out(&format!(
-                    "{} follows no strategy: its changes go to all clusters at once.\n\n\
-                     Next: a RolloutPolicy with spec.strategy, see docs/rollout.md\n",
-                    found.id
-                ));
+                print::out(&found.holder.untold(&found.id));
                 return Ok(ExitCode::SUCCESS);
             };
-            let items = &found.binding.status.aggregated_status;
-            let text = show(&found.id, &run, items, Timestamp::now(), Paint::stdout(), width());
+            let phase = run.phase.clone();
+            let holder = &found.holder;
+            let text = show(
+                &found.id,
+                run,
+                Some(holder),
+                Timestamp::now(),
+                Paint::stdout(),
+                width(),
+            );
             if !arguments.watch {
                 print::out(&text);
                 return Ok(ExitCode::SUCCESS);
@@ -78,7 +82,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
             } else if still(&text) != still(&last) {
                 print::out(&format!("{text}\n"));
             }
-            match run.phase.as_str() {
+            match phase.as_str() {
                 "Succeeded" => return Ok(ExitCode::SUCCESS),
                 "Failed" | "Aborted" | "RolledBack" | "RollbackFailed" => return Ok(ExitCode::from(1)),
                 _ => {}
@@ -94,7 +98,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
 
 /// Whether the status of a template that follows a strategy is not told yet.
 fn followed(found: &Found) -> bool {
-    lockgate_engine::gate::record::RolloutRecord::of(&found.binding.metadata).is_some()
+    lockgate_engine::gate::record::RolloutRecord::of(found.holder.metadata()).is_some()
 }
 
 /// A text without the time that is left, which is no news.
@@ -118,7 +122,7 @@ fn width() -> usize {
 pub(super) fn show(
     id: &TemplateId,
     run: &RolloutRun,
-    items: &[AggregatedStatusItem],
+    holder: Option<&Holder>,
     now: Timestamp,
     paint: Paint,
     width: usize,
@@ -145,7 +149,7 @@ pub(super) fn show(
     }
     for group in &run.groups {
         text.push('\n');
-        show_group(&mut text, group, items, now, paint, width);
+        show_group(&mut text, group, holder, now, paint, width);
     }
     text.push_str(&format!("\n{}\n", next(id, run)));
     text
@@ -189,7 +193,7 @@ fn words(cluster: &RunCluster) -> (&str, &str, Option<&str>) {
 fn show_group(
     text: &mut String,
     group: &RunGroup,
-    items: &[AggregatedStatusItem],
+    holder: Option<&Holder>,
     now: Timestamp,
     paint: Paint,
     width: usize,
@@ -206,24 +210,29 @@ fn show_group(
     text.push('\n');
     let names = group.clusters.iter().map(|cluster| cluster.name.chars().count());
     let wide = names.max().unwrap_or(0).min(width / 3);
+    let said = |cluster: &RunCluster| holder.and_then(|holder| holder.said(cluster));
+    let apart = |cluster: &RunCluster| match holder {
+        Some(holder) if holder.tells_apart() => holder.said(cluster),
+        _ => None,
+    };
     let mut rest = group.clusters.as_slice();
     while let Some(first) = rest.first() {
         let alike = rest
             .iter()
-            .take_while(|cluster| words(cluster) == words(first))
+            .take_while(|cluster| words(cluster) == words(first) && apart(cluster) == apart(first))
             .count();
         let (mark, tone) = state(first);
         let shown = if alike > ALONE { 1 } else { alike };
         for cluster in &rest[..shown] {
-            let (said, reason, until) = words(cluster);
+            let (word, reason, until) = words(cluster);
             let name: String = cut(&cluster.name, wide);
-            let mut line = format!("  {mark} {name:wide$}  {said:<11} {reason}");
+            let mut line = format!("  {mark} {name:wide$}  {word:<11} {reason}");
             if let Some(left) = until.and_then(|until| left(until, now)) {
                 line.push_str(&format!(", {left} left"));
             }
             text.push_str(&paint.tone(cut(&line, width).trim_end(), tone));
             text.push('\n');
-            if let Some(object) = object(items, cluster) {
+            if let Some(object) = said(cluster) {
                 let line = format!("      {object}");
                 text.push_str(&paint.tone(&cut(&line, width), Tone::Faint));
                 text.push('\n');
@@ -236,30 +245,6 @@ fn show_group(
         }
         rest = &rest[alike..];
     }
-}
-
-/// How the object is in a cluster that others wait for.
-fn object(items: &[AggregatedStatusItem], cluster: &RunCluster) -> Option<String> {
-    if !matches!(cluster.state.as_str(), "Progressing" | "Failed" | "TimeOut") {
-        return None;
-    }
-    let item = items.iter().find(|item| item.cluster_name == cluster.name)?;
-    if !item.applied && !item.applied_message.is_empty() {
-        return Some(format!("not applied: {}", item.applied_message));
-    }
-    let status = item.status.as_ref();
-    let count = |field: &str| status.and_then(|status| status[field].as_i64());
-    let ready = match (
-        count("readyReplicas").or(Some(0)),
-        count("replicas"),
-        count("updatedReplicas"),
-    ) {
-        (Some(ready), Some(all), updated) => {
-            format!(", {ready}/{all} ready, {} updated", updated.unwrap_or(0))
-        }
-        _ => String::new(),
-    };
-    Some(format!("{}{ready}", item.health.to_lowercase()))
 }
 
 fn left(until: &str, now: Timestamp) -> Option<String> {
@@ -366,7 +351,7 @@ mod tests {
                 },
             ],
         };
-        let text = show(&id(), &run, &[], at("2026-01-01T00:03:30Z"), Paint::OFF, 80);
+        let text = show(&id(), &run, None, at("2026-01-01T00:03:30Z"), Paint::OFF, 80);
         assert_eq!(
             text,
             "Deployment shop/web   … Progressing\n\
@@ -406,7 +391,7 @@ mod tests {
             }],
             ..RolloutRun::default()
         };
-        let text = show(&id(), &run, &[], at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
+        let text = show(&id(), &run, None, at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
         assert!(text.lines().count() < 24, "{text}");
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");

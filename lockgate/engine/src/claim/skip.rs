@@ -37,7 +37,7 @@ impl SkipReason {
 
 /// Whether no object of this kind is ever a template.
 pub fn skip_kind(api_version: &str, kind: &str) -> bool {
-    const GROUPS: [&str; 10] = [
+    const GROUPS: [&str; 11] = [
         "cluster.karmada.io",
         "policy.karmada.io",
         "work.karmada.io",
@@ -48,6 +48,7 @@ pub fn skip_kind(api_version: &str, kind: &str) -> bool {
         "apps.karmada.io",
         "events.k8s.io",
         "cluster.open-cluster-management.io",
+        "policy.open-cluster-management.io",
     ];
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     GROUPS.contains(&group)

@@ -2,7 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lockgate_api::ocm::{GROUP_INDEX, GROUP_NAME, PlacementDecision};
 use lockgate_api::rollout::MandatoryDecisionGroup;
+
+/// The group of the clusters that a placement has not decided on. No other is called so: names of groups have no spaces.
+const OUTSIDE: &str = "not in the placement";
+/// Where a group goes whose index nobody can read.
+const LAST: u32 = u32::MAX - 1;
 
 /// Clusters that go together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,6 +105,53 @@ impl Groups {
         }])
     }
 
+    /// The groups that decisions of a placement tell, by their labels. Parts of a group are joined.
+    pub fn decided<'a>(decisions: impl IntoIterator<Item = &'a PlacementDecision>) -> Self {
+        Self::new(decisions.into_iter().map(|decision| {
+            let label = |key| decision.metadata.label(key).unwrap_or_default();
+            DecisionGroup {
+                // One that nobody can read goes after all others.
+                index: label(GROUP_INDEX).parse().unwrap_or(LAST),
+                name: label(GROUP_NAME).to_owned(),
+                clusters: decision.clusters().map(str::to_owned).collect(),
+            }
+        }))
+    }
+
+    /// These clusters in the same groups; those that are in none come last, in a group of their own.
+    #[must_use]
+    pub fn restricted_to<'a>(&self, clusters: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut rest: BTreeSet<&str> = clusters.into_iter().collect();
+        let mut groups: Vec<DecisionGroup> = Vec::new();
+        for group in &self.groups {
+            let members = group.clusters.iter().filter(|name| rest.remove(name.as_str()));
+            groups.push(DecisionGroup {
+                clusters: members.cloned().collect(),
+                ..group.clone()
+            });
+        }
+        groups.retain(|group| !group.clusters.is_empty());
+        if !rest.is_empty() {
+            groups.push(DecisionGroup {
+                index: self
+                    .groups
+                    .iter()
+                    .map(|group| group.index)
+                    .max()
+                    .map_or(0, |last| last.saturating_add(1)),
+                name: OUTSIDE.to_owned(),
+                clusters: rest.into_iter().map(str::to_owned).collect(),
+            });
+        }
+        Self::new(groups)
+    }
+
+    /// The clusters that are in no group of the placement that is followed.
+    pub fn outside(&self) -> &[String] {
+        let outside = self.groups.iter().find(|group| group.name == OUTSIDE);
+        outside.map_or(&[], |group| &group.clusters)
+    }
+
     /// The groups by index.
     pub fn iter(&self) -> std::slice::Iter<'_, DecisionGroup> {
         self.groups.iter()
@@ -169,6 +222,60 @@ mod tests {
         assert_eq!(clusters, [("a", 0), ("b", 0), ("c", 1), ("d", 0), ("e", 1)]);
         let words: Vec<String> = groups.iter().map(ToString::to_string).collect();
         assert_eq!(words, ["group 1 (x)", "group 4"]);
+    }
+
+    #[test]
+    fn who_is_in_no_decision_comes_last() {
+        let decided = Groups::new([
+            group(0, "canary", &["d", "x"]),
+            group(1, "", &["y"]),
+            group(2, "", &["a"]),
+        ]);
+        let groups = decided.restricted_to(["a", "b", "c", "d"]);
+        let found: Vec<&DecisionGroup> = groups.iter().collect();
+        assert_eq!(
+            found,
+            [
+                &group(0, "canary", &["d"]),
+                &group(2, "", &["a"]),
+                &group(3, OUTSIDE, &["b", "c"])
+            ]
+        );
+        assert_eq!(groups.outside(), ["b", "c"]);
+        assert!(decided.outside().is_empty());
+        let nobody = Groups::default().restricted_to(["a"]);
+        assert_eq!(nobody.outside(), ["a"]);
+    }
+
+    #[test]
+    fn decisions_say_their_group() {
+        let decision = |index: &str, name: &str, clusters: &[&str]| -> PlacementDecision {
+            let decisions: Vec<_> = clusters
+                .iter()
+                .map(|cluster| serde_json::json!({"clusterName": cluster, "reason": ""}))
+                .collect();
+            serde_json::from_value(serde_json::json!({
+                "metadata": {"name": "d", "labels": {GROUP_INDEX: index, GROUP_NAME: name}},
+                "status": {"decisions": decisions},
+            }))
+            .unwrap()
+        };
+        let decisions = [
+            decision("1", "", &["c"]),
+            decision("0", "canary", &["b"]),
+            decision("0", "canary", &["a"]),
+            decision("?", "", &["z"]),
+        ];
+        let groups = Groups::decided(&decisions);
+        let found: Vec<&DecisionGroup> = groups.iter().collect();
+        assert_eq!(
+            found,
+            [
+                &group(0, "canary", &["a", "b"]),
+                &group(1, "", &["c"]),
+                &group(LAST, "", &["z"])
+            ]
+        );
     }
 
     #[test]

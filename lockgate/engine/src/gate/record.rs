@@ -35,6 +35,9 @@ pub struct RolloutRecord {
     /// What an operator asked for last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
+    /// Whether the strategy went while the revision was on its way: nobody says any more in which order it goes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub let_go: bool,
 }
 
 /// A revision that succeeded everywhere.
@@ -168,11 +171,20 @@ impl RolloutRecord {
         self.good.as_ref().map_or(0, |good| good.revision)
     }
 
-    /// Whether the current revision has succeeded everywhere.
+    /// Whether the current revision is not on its way: it has succeeded everywhere, or nobody asks for an order any more.
     pub fn is_settled(&self) -> bool {
-        self.good
-            .as_ref()
-            .is_some_and(|good| good.revision == self.revision && good.digest == self.digest)
+        let good = self.good.as_ref();
+        self.let_go || good.is_some_and(|good| good.revision == self.revision && good.digest == self.digest)
+    }
+
+    /// The strategy is gone: everything goes, and nothing is left that would hold back what comes later. The number stays, for
+    /// revisions are counted once. Whether anything changes.
+    pub fn let_go(&mut self) -> bool {
+        if self.is_settled() && self.paused.is_none() && self.breach.is_none() {
+            return false;
+        }
+        (self.paused, self.breach, self.let_go) = (None, None, true);
+        true
     }
 
     /// What is sent in the place of what somebody wants, if that is not to be sent.
@@ -233,9 +245,10 @@ impl RolloutRecord {
     /// Begins another revision if clusters are to get something else than before; whether it does. What was everywhere before
     /// anybody asked for an order has succeeded.
     pub fn begin(&mut self, digest: &str, is_everywhere: bool) -> bool {
-        if self.revision > 0 && self.digest == digest {
+        if self.revision > 0 && self.digest == digest && !self.let_go {
             return false;
         }
+        self.let_go = false;
         let first = self.revision == 0;
         self.revision += 1;
         digest.clone_into(&mut self.digest);

@@ -117,7 +117,8 @@ pub fn intent(
     }))
 }
 
-fn short(value: &Value) -> String {
+/// A value in one word.
+pub(crate) fn short(value: &Value) -> String {
     let mut hash = canonical_hash(value).to_string();
     hash.truncate(DIGITS);
     hash

@@ -5,8 +5,8 @@
 //! cluster whose content does not change has nothing before it. What always holds:
 //!
 //! - who starts is decided by [`rollout::decide`](super::rollout::decide) alone;
-//! - content goes out with the greater of the old and the new replicas; fewer replicas, and the removal of copies, come
-//!   last, when every cluster has succeeded and soaked (or first, where nothing may run twice);
+//! - content goes out with the greater of the old and the new replicas; fewer replicas, in the same order, and the removal of
+//!   copies come last, when every cluster has succeeded and soaked (or first, where nothing may run twice);
 //! - a suspended cluster is told nothing.
 
 mod reading;
@@ -14,6 +14,8 @@ mod stand;
 #[cfg(test)]
 mod tests;
 mod view;
+
+use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use lockgate_api::rollout_policy::RolloutRun;
@@ -29,6 +31,9 @@ use stand::{Stand, block, stand};
 
 pub use reading::{Told, seen};
 
+/// What is added to why a cluster is done, where nobody knows how it is.
+const UNKNOWN: &str = "; applied, its health is unknown";
+
 /// How a member is with what it was last told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
@@ -38,6 +43,8 @@ pub enum Seen {
     UnderWay,
     /// It has it, and is well.
     Well,
+    /// It has it, and nobody knows how such things are: that counts as well.
+    Applied,
     /// It refused it, or has given up.
     Bad,
 }
@@ -72,6 +79,8 @@ pub struct Member<'a> {
     pub resumed: bool,
     /// Whether it can be reached.
     pub reach: Reach,
+    /// Whether somebody who needs its first copy was told there already: it goes with them, whatever its turn.
+    pub due: bool,
 }
 
 /// What decides about a rollout.
@@ -274,16 +283,24 @@ pub fn run<'a>(input: &RunInput<'a>) -> Run<'a> {
     };
     let everywhere = stands.iter().all(is_over);
     let last_stage = everywhere && held.is_none() && breach.is_none();
+    let lowered = if last_stage {
+        lowered(input, &rules, &stands)
+    } else {
+        BTreeSet::new()
+    };
     let mut steps = Vec::with_capacity(stands.len());
     for ((member, stand), verdict) in input.members.iter().zip(&stands).zip(&decision.clusters) {
         let mut step = step(member, stand, verdict, held.as_deref(), stamp);
-        if last_stage && step.act == Act::Stay(Target::Kept) && !member.suspended {
+        if lowered.contains(member.cluster) {
             step.act = Act::Release(Target::Wanted);
             step.marks = Some(released(stamp));
             (step.status, step.since, step.until) = (Status::Progressing, Some(stamp), None);
             step.reason = "goes down to its replicas: every cluster has what it needs".to_owned();
         } else if stand.status != stand.told_as && stand.told_as == Status::Skip && !stand.blocked {
             step.reason = "an operator ended its soak".to_owned();
+        }
+        if member.seen == Seen::Applied && step.status == Status::Succeeded {
+            step.reason.push_str(UNKNOWN);
         }
         steps.push(step);
     }
@@ -305,6 +322,7 @@ pub fn run<'a>(input: &RunInput<'a>) -> Run<'a> {
         && input.back.is_none()
         && held.is_none()
         && input.record.good.is_some();
+    let phase = if rolls_back { Phase::RollingBack } else { phase };
     let mut run = Run {
         steps,
         removes: if input.followed.breaks_first {
@@ -320,6 +338,27 @@ pub fn run<'a>(input: &RunInput<'a>) -> Run<'a> {
     };
     run.message = view::message(&run, input, held.as_deref());
     run
+}
+
+/// Who goes down to its replicas now, when every cluster has what it needs: in the order of the strategy, too, the next when
+/// those before are done.
+fn lowered<'a>(input: &RunInput<'a>, rules: &Rules, stands: &[Stand]) -> BTreeSet<&'a str> {
+    let standings: Vec<Standing<'a>> = input
+        .members
+        .iter()
+        .zip(stands)
+        .map(|(member, stand)| Standing {
+            cluster: member.cluster,
+            status: match stand.at {
+                Some(Target::Kept) if member.suspended => Status::Suspended,
+                Some(Target::Kept) => Status::ToApply,
+                _ => Status::Skip,
+            },
+            since: None,
+        })
+        .collect();
+    let decision = decide(input.groups, rules, &standings, input.now);
+    decision.started().map(|verdict| verdict.cluster).collect()
 }
 
 /// The rules that count now.
@@ -388,7 +427,11 @@ fn step<'a>(
     } else if stand.told_as != stand.status {
         step.status = stand.status;
     }
-    if verdict.place == Place::Starts {
+    let due = member.due && stand.status.is_waiting();
+    if due && verdict.place != Place::Starts {
+        step.reason = "goes now, with what needs it".to_owned();
+    }
+    if verdict.place == Place::Starts || due {
         match held {
             Some(held) => step.reason = format!("held: {held}"),
             None => {

@@ -40,6 +40,11 @@ pub enum FollowError {
     /// Its groups cannot be made.
     #[error("spec.strategy.{0}")]
     Groups(#[from] GroupingError),
+    /// The placement that it names has decided nothing.
+    #[error(
+        "spec.strategy.placementRef: nothing starts, for there are no decisions of Placement {0}; create it, or name another"
+    )]
+    Placement(String),
 }
 
 /// A strategy that a template follows.
@@ -52,6 +57,8 @@ pub struct Followed {
     /// Whether a breach leads back.
     pub rolls_back: bool,
     strategy: GroupedStrategy,
+    /// Namespace and name of the placement whose groups count.
+    placement: Option<(String, String)>,
 }
 
 impl Followed {
@@ -64,24 +71,45 @@ impl Followed {
             breaks_first: policy.spec.moves == BREAK_BEFORE_MAKE,
             rolls_back: policy.spec.on_failure == ROLLBACK,
             strategy,
+            placement: policy
+                .placement()
+                .map(|(namespace, name)| (namespace.to_owned(), name.to_owned())),
         })
     }
 
     /// Everything at once: for a way back whose strategy is gone.
     pub fn all_at_once() -> Self {
+        Self::by(Rules::all_at_once())
+    }
+
+    /// These rules, for clusters that somebody else puts into groups.
+    pub fn by(rules: Rules) -> Self {
         Self {
-            rules: Rules::all_at_once(),
+            rules,
             breaks_first: false,
             rolls_back: false,
             strategy: GroupedStrategy::default(),
+            placement: None,
         }
     }
 
-    /// The groups of these clusters, with their labels.
+    /// Namespace and name of the placement whose groups count, if there is one.
+    pub fn placement(&self) -> Option<(&str, &str)> {
+        let (namespace, name) = self.placement.as_ref()?;
+        Some((namespace, name))
+    }
+
+    /// The groups of these clusters, with their labels; and what the placement decided, if the strategy names one that did.
     pub fn groups<'a>(
         &self,
         clusters: impl IntoIterator<Item = (&'a str, &'a BTreeMap<String, String>)>,
+        decided: Option<&Groups>,
     ) -> Result<Groups, FollowError> {
+        if let Some((namespace, name)) = self.placement() {
+            let decided = decided.ok_or_else(|| FollowError::Placement(format!("{namespace}/{name}")))?;
+            let clusters = clusters.into_iter().map(|(cluster, _)| cluster);
+            return Ok(decided.restricted_to(clusters));
+        }
         let selected: Vec<Selected> = clusters
             .into_iter()
             .map(|(name, labels)| Selected {

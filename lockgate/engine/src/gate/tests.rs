@@ -107,3 +107,18 @@ fn a_cluster_that_is_leaving_is_not_wanted() {
     }));
     assert_eq!(wanted(&spec).into_iter().collect::<Vec<_>>(), ["m1", "m2", "m3"]);
 }
+
+#[test]
+fn fewer_replicas_wait_for_more_elsewhere_and_for_nothing_else() {
+    let still = |applied| Motion::Still { applied };
+    for (motions, wait) in [
+        (vec![Motion::Fewer, Motion::More], true),
+        (vec![Motion::Fewer, still(false)], true),
+        (vec![Motion::Fewer, Motion::Fewer], false),
+        (vec![Motion::Fewer, still(true)], false),
+        (vec![Motion::More, still(false)], false),
+        (vec![], false),
+    ] {
+        assert_eq!(fewer_wait(motions.clone()), wait, "{motions:?}");
+    }
+}

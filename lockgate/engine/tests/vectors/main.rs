@@ -1,12 +1,15 @@
-//! The behaviour of the rollout engine as data: decisions, groups, thresholds and deadlines, each with its expected answer.
+//! The behaviour of the rollout engine as data: decisions, groups, thresholds and deadlines, each with its expected answer;
+//! and how objects are compared with the templates of policies.
 //!
-//! `tests/vectors/rollout.json` is run, or the file of that name in the folder that `LOCKGATE_VECTORS` names. Where a case has
+//! `tests/vectors/rollout.json` and `object-match.json` are run, or the files of those names in the folder that
+//! `LOCKGATE_VECTORS` names. Where a case has
 //! a recommended answer, that is the expected one: it corrects a known defect of the library that the case was taken from.
 
-#![expect(clippy::unwrap_used, reason = "a test may end where it likes")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end where it likes")]
 
 mod decisions;
 mod grouping;
+mod objects;
 mod texts;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,12 +33,20 @@ const SUITES: [(&str, Check); 10] = [
     ("root_rollout", decisions::root_rollout),
 ];
 
-fn file() -> PathBuf {
-    let folder = std::env::var_os("LOCKGATE_VECTORS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"),
-        PathBuf::from,
-    );
-    folder.join("rollout.json")
+fn here() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors")
+}
+
+fn read(folder: PathBuf, name: &str, schema: &str) -> Value {
+    let file = folder.join(name);
+    let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let vectors: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(vectors["schema"], schema, "{}", file.display());
+    vectors
+}
+
+fn folder() -> PathBuf {
+    std::env::var_os("LOCKGATE_VECTORS").map_or_else(here, PathBuf::from)
 }
 
 /// The answer that a case expects.
@@ -69,10 +80,7 @@ fn run(suite: &str, check: Check, cases: &Value) -> Vec<String> {
 
 #[test]
 fn every_case_is_decided_as_expected() {
-    let file = file();
-    let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let vectors: Value = serde_json::from_slice(&text).unwrap();
-    assert_eq!(vectors["schema"], "ocm-rollout-vectors/1", "{}", file.display());
+    let vectors = read(folder(), "rollout.json", "ocm-rollout-vectors/1");
     let suites = vectors["suites"].as_object().unwrap();
     let mut failed: Vec<String> = suites
         .keys()
@@ -82,10 +90,12 @@ fn every_case_is_decided_as_expected() {
     for (suite, check) in SUITES {
         failed.extend(run(suite, check, &vectors["suites"][suite]));
     }
+    let objects = read(folder(), "object-match.json", "ocm-object-match-vectors/1");
+    failed.extend(run("object-match", objects::object_match, &objects["vectors"]));
     assert!(
         failed.is_empty(),
         "{}: {} failed\n{}",
-        file.display(),
+        folder().display(),
         failed.len(),
         failed.join("\n")
     );
@@ -94,8 +104,18 @@ fn every_case_is_decided_as_expected() {
 /// A runner that finds nothing wrong with wrong answers would find nothing at all.
 #[test]
 fn wrong_answers_are_found_and_named() {
-    let text = std::fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/rollout.json"));
-    let vectors: Value = serde_json::from_slice(&text.unwrap()).unwrap();
+    let objects = read(here(), "object-match.json", "ocm-object-match-vectors/1");
+    for case in objects["vectors"].as_array().unwrap() {
+        for answer in objects::wrong_answers(case) {
+            let mut case = case.clone();
+            for (name, value) in answer.as_object().unwrap() {
+                case[name] = value.clone();
+            }
+            let failed = run("object-match", objects::object_match, &json!([case]));
+            assert_eq!(failed.len(), 1, "{} {answer}", case["id"]);
+        }
+    }
+    let vectors = read(here(), "rollout.json", "ocm-rollout-vectors/1");
     for (suite, check) in SUITES {
         for case in vectors["suites"][suite].as_array().unwrap() {
             let id = case["id"].as_str().unwrap();

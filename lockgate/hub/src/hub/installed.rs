@@ -16,6 +16,7 @@ pub(super) async fn check_installed(link: &Link) -> Result<(), HubError> {
         Resource::cluster_taint_policies(),
         Resource::interpreter_customizations(),
         Resource::placements(),
+        Resource::policies(),
     ] {
         match link.get(&format!("{}?limit=1", resource.collection(""))).await {
             Ok(_) => {}

@@ -14,7 +14,7 @@ use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::lane::Lane;
+use super::lane::{Errand, Lane};
 use super::telling::{Outcome, Seen, tell};
 use super::withdrawing::remove;
 use crate::cache::{Cache, Key};
@@ -479,7 +479,8 @@ impl Sending<'_> {
         let target = template_of(self.manifest);
         self.state.events.warn(&target, "DriftFight", &message);
         let due = later(now, wait);
-        self.lane.queue.add_at(name.clone(), super::lane::DISPATCH, due);
+        let errand = Errand::Work(name.clone());
+        self.lane.queue.add_at(errand, super::lane::DISPATCH, due);
         Ok(true)
     }
 }

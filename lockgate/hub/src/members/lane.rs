@@ -12,9 +12,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::complying::{self, Policies};
+use super::dispatching::{self, Sent};
 use super::objects::Objects;
 use super::window::Window;
-use super::{dispatching, dispatching::Sent};
 use crate::clock::Clock;
 use crate::link::{Link, LinkError};
 use crate::metrics::QueueFigures;
@@ -29,12 +30,21 @@ pub(crate) const OBSERVE: Aspects = 2;
 /// A lane that dealt with something so lately is one that moves.
 const MOVING: Duration = Duration::from_secs(2);
 
-/// One member's Works on their way.
+/// What needs attention on a member.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Errand {
+    /// A Work in the member's execution namespace, by name.
+    Work(String),
+    /// A policy in the namespace of the cluster, by name; of no name: all that are on the member.
+    Policy(String),
+}
+
+/// One member's Works and policies on their way.
 pub(crate) struct Lane {
     pub(crate) cluster: String,
-    /// Names of Works in the member's execution namespace.
-    pub(crate) queue: Queue<String>,
+    pub(crate) queue: Queue<Errand>,
     pub(crate) objects: Objects,
+    pub(crate) policies: Policies,
     /// How often each object was corrected lately.
     pub(crate) corrections: Mutex<HashMap<String, Corrections>>,
     /// The Works whose manifests are not what was rendered, with the uid and generation that was doubted.
@@ -87,6 +97,7 @@ impl Lane {
             cluster: cluster.to_owned(),
             queue: Queue::new(clock.clone(), figures),
             objects: Objects::default(),
+            policies: Policies::default(),
             corrections: Mutex::default(),
             doubted: Mutex::default(),
             link: Mutex::default(),
@@ -110,6 +121,7 @@ impl Lane {
     /// Gives the lane the way to its member, or takes it. What was known of the objects there is read anew.
     pub(crate) fn connect(&self, link: Option<Link>) {
         self.objects.clear();
+        self.policies.clear();
         *self.link.lock() = link;
         self.resume();
     }
@@ -135,13 +147,14 @@ impl Lane {
 
     /// Whether there is nothing that could be sent now.
     pub(crate) fn is_idle(&self) -> bool {
-        self.is_down() || (self.queue.is_idle() && self.objects.are_synced())
+        self.is_down() || (self.queue.is_idle() && self.objects.are_synced() && self.policies.are_synced())
     }
 
     pub(crate) fn close(&self) {
         self.closed.cancel();
         self.queue.close();
         self.objects.clear();
+        self.policies.clear();
     }
 
     /// Returns when a closed lane has nothing under way any more.
@@ -170,13 +183,13 @@ impl Lane {
                 () = self.closed.cancelled() => return,
                 next = self.queue.next() => next,
             };
-            let Some((name, aspects)) = next else { return };
+            let Some((errand, aspects)) = next else { return };
             let (place, state) = (Place::take(&self), state.clone());
             self.passes.spawn(async move {
                 let Place(lane) = &place;
                 tokio::select! {
                     () = lane.closed.cancelled() => {}
-                    () = lane.pass(&state, &name, aspects) => {}
+                    () = lane.pass(&state, &errand, aspects) => {}
                 }
             });
         }
@@ -205,19 +218,22 @@ impl Lane {
         }
     }
 
-    async fn pass(self: &Arc<Self>, state: &Arc<State>, name: &String, aspects: Aspects) {
+    async fn pass(self: &Arc<Self>, state: &Arc<State>, errand: &Errand, aspects: Aspects) {
         let begun = Instant::now();
-        let result = dispatching::pass(state, self, name, aspects).await;
+        let result = match errand {
+            Errand::Work(name) => dispatching::pass(state, self, name, aspects).await,
+            Errand::Policy(name) => complying::pass(state, self, name).await,
+        };
         match result {
             Ok(Sent::Settled) => {
                 self.move_on();
-                self.queue.done(name);
+                self.queue.done(errand);
             }
             Ok(Sent::Member(took)) => {
                 self.answered(took);
-                self.queue.done(name);
+                self.queue.done(errand);
             }
-            Err(error) => self.failed(name, aspects, begun, &error),
+            Err(error) => self.failed(errand, aspects, begun, &error),
         }
     }
 
@@ -231,8 +247,8 @@ impl Lane {
         self.trouble.lock().failures = 0;
     }
 
-    fn failed(&self, name: &String, aspects: Aspects, begun: Instant, error: &dispatching::SendError) {
-        tracing::debug!(cluster = %self.cluster, work = %name, %error, "not sent");
+    fn failed(&self, errand: &Errand, aspects: Aspects, begun: Instant, error: &dispatching::SendError) {
+        tracing::debug!(cluster = %self.cluster, ?errand, %error, "not sent");
         match error {
             dispatching::SendError::Member(LinkError::Unreachable(_)) => {
                 self.window.lock().shrink();
@@ -244,11 +260,11 @@ impl Lane {
             dispatching::SendError::Member(LinkError::TooManyRequests { .. }) => self.window.lock().shrink(),
             dispatching::SendError::Member(_) => self.answered(begun.elapsed()),
             dispatching::SendError::Again => {
-                self.queue.again(name, aspects);
+                self.queue.again(errand, aspects);
                 return;
             }
             _ => {}
         }
-        self.queue.retry(name, aspects | DISPATCH);
+        self.queue.retry(errand, aspects | DISPATCH);
     }
 }

@@ -8,7 +8,7 @@ use lockgate_api::keys;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-use super::lane::{Lane, OBSERVE};
+use super::lane::{Errand, Lane, OBSERVE};
 use crate::cache::{Cache, Cached, Change};
 use crate::link::Link;
 use crate::resource::Resource;
@@ -91,7 +91,9 @@ fn changed(lane: &Lane, change: &Change) {
         .as_deref()
         .and_then(work_of)
         .or_else(|| change.old.as_deref().and_then(work_of));
-    let Some(work) = work else { return };
+    let Some(work) = work.map(Errand::Work) else {
+        return;
+    };
     // Something that is gone is made again at once; the rest may tell more soon.
     if change.new.is_none() {
         lane.queue.add(work, OBSERVE);

@@ -194,6 +194,11 @@ impl Fleet {
         }
     }
 
+    /// A cluster.
+    pub(crate) fn cluster(&self, name: &str) -> Option<&ManagedCluster> {
+        self.clusters.get(name).map(|known| &known.candidate.cluster)
+    }
+
     pub(crate) fn has_set(&self, set: &str) -> bool {
         self.sets.contains_key(set)
     }

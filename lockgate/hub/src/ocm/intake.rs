@@ -4,21 +4,23 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
+use lockgate_api::RolloutPolicy;
 use lockgate_api::ocm::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, PLACEMENT, Placement, PlacementDecision,
 };
 use serde::de::DeserializeOwned;
 
-use super::{DECIDE_AFTER, TELL_AFTER};
+use super::{DECIDE_AFTER, TELL_AFTER, policy_intake};
 use crate::cache::{Cache, Cached, Change, Key};
+use crate::intake;
 use crate::state::{self, State};
 
-fn parsed<T: DeserializeOwned>(cached: Option<Arc<Cached>>) -> Option<T> {
+pub(super) fn parsed<T: DeserializeOwned>(cached: Option<Arc<Cached>>) -> Option<T> {
     cached.and_then(|cached| state::parse(&cached))
 }
 
 /// An object as it is by now: what is told at the start may be older than what was told since.
-fn current<T: DeserializeOwned>(cache: &Cache, key: &Key) -> Option<T> {
+pub(super) fn current<T: DeserializeOwned>(cache: &Cache, key: &Key) -> Option<T> {
     parsed(cache.get(key))
 }
 
@@ -34,6 +36,9 @@ pub(crate) fn cluster(state: &State, change: &Change) {
         clusters.poke(&key.name);
     }
     let sets = state.ocm.fleet.write().put_cluster(&key.name, cluster);
+    if !sets.is_empty() {
+        policy_intake::cluster(state, &key.name);
+    }
     wake(state, &sets, false);
     for set in sets {
         tell(state, &Key::new("", &set));
@@ -95,6 +100,9 @@ pub(crate) fn placement(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
     let placement: Option<Placement> = current(&state.ocm.caches.placements, key);
     let gone = placement.is_none();
+    if gone || change.old.is_none() {
+        policy_intake::placement(state, key);
+    }
     state.ocm.fleet.write().put_placement(key, placement);
     if gone {
         state.ocm.memories.lock().forget(key);
@@ -123,9 +131,23 @@ pub(crate) fn decision(state: &State, change: &Change) {
             fleet.put_decision(is, &key.name, new);
         }
     }
-    if !change.own {
-        for key in [was, is].into_iter().flatten() {
+    for key in [was, is].into_iter().flatten() {
+        policy_intake::placement(state, &key);
+        wake_following(state, &key);
+        if !change.own {
             state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
+        }
+    }
+}
+
+/// A placement decided anew: whoever follows its groups is looked at again.
+fn wake_following(state: &State, placement: &Key) {
+    let follows =
+        |policy: &&Arc<RolloutPolicy>| policy.placement() == Some((&*placement.namespace, &*placement.name));
+    let following: Vec<Arc<RolloutPolicy>> = state.rollouts.read().iter().filter(follows).cloned().collect();
+    for policy in following {
+        for selector in &policy.spec.resource_selectors {
+            intake::wake_selected(state, selector, &policy.metadata.namespace, |_| true);
         }
     }
 }

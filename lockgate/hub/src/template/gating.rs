@@ -32,6 +32,7 @@ use super::works::unwanted;
 use super::{PassError, Walk, binding_id, is_frozen};
 use crate::cache::Key;
 use crate::events::EventTarget;
+use crate::ocm;
 use crate::rollouts;
 use crate::state::{self, State, WALK};
 
@@ -78,8 +79,9 @@ impl Walk<'_> {
 
     /// Decides what goes now, and keeps in the binding what must be known of it.
     pub(super) async fn gate(&mut self) -> Result<Gate, PassError> {
-        // What nobody owns stays as it is, and only others move it.
-        let Some(binding) = self.binding.as_ref().filter(|binding| !is_frozen(binding)) else {
+        // What nobody owns stays as it is, and only others move it: in their order.
+        let moves = |binding: &&Binding| !is_frozen(binding) || !binding.spec.required_by.is_empty();
+        let Some(binding) = self.binding.as_ref().filter(moves) else {
             return Ok(Gate::default());
         };
         let record = RolloutRecord::of(&binding.metadata);
@@ -96,6 +98,13 @@ impl Walk<'_> {
         let back = record.as_ref().and_then(|record| record.back.as_ref());
         if ranked.is_empty() && back.is_none() {
             rollouts::note(self.state, self.id, &[], None);
+            if let Some(mut record) = record
+                && record.let_go()
+            {
+                let mut binding = binding.clone();
+                record.put(&mut binding.metadata);
+                self.write_binding(binding).await?;
+            }
             return Ok(Gate::default());
         }
         let followed = match ranked.first() {
@@ -171,15 +180,18 @@ impl Walk<'_> {
             }
         }
         let turns = self.obey(&mut next, binding, &intent, now).await?;
-        let labels: BTreeMap<&str, Arc<lockgate_api::Cluster>> = rows
-            .iter()
-            .filter_map(|row| Some((row.cluster.as_str(), self.state.cluster(&row.cluster)?)))
-            .collect();
-        let groups = followed.groups(
-            labels
-                .iter()
-                .map(|(name, cluster)| (*name, &cluster.metadata.labels)),
-        );
+        // Everybody is in a group, also a cluster that has just left.
+        let bare = BTreeMap::new();
+        let clusters: Vec<Option<Arc<lockgate_api::Cluster>>> =
+            rows.iter().map(|row| self.state.cluster(&row.cluster)).collect();
+        let decided = followed
+            .placement()
+            .and_then(|(namespace, name)| ocm::decided(self.state, namespace, name));
+        let labelled = rows.iter().zip(&clusters).map(|(row, cluster)| {
+            let labels = cluster.as_ref().map_or(&bare, |cluster| &cluster.metadata.labels);
+            (row.cluster.as_str(), labels)
+        });
+        let groups = followed.groups(labelled, decided.as_ref());
         let groups = match groups {
             Ok(groups) => groups,
             Err(error) => return Ok(self.unfollowed(ranked, &error.to_string())),
@@ -208,14 +220,14 @@ impl Walk<'_> {
             ranked,
             Some(&run.view(&input, &title(ranked))),
         );
-        rollouts::note_removal(self.state, self.id, run.removes);
+        rollouts::note_removal(self.state, self.id, run.removes, !leaving.is_empty());
         rollouts::recheck(self.state, self.id, run.recheck_at);
         if is_new_way {
             // Another revision is to be sent from now on: the next pass begins with it.
             self.state.templates.add(self.id.clone(), WALK);
             return Ok(Gate::closed(stored));
         }
-        rollouts::count(self.state, &run);
+        rollouts::count(self.state, &run, &members);
         let gate = gate_of(&rows, &run, &next, stored);
         Ok(gate)
     }

@@ -14,7 +14,7 @@ use lockgate_engine::place::LastPlaced;
 use serde_json::Value;
 
 use super::needed::is_moved_by_others;
-use super::works::{removal, targets, unwanted};
+use super::works::{missing, removal, targets, unwanted};
 use super::writes::{encode_status, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
 use crate::cache::{Cached, Key};
@@ -83,8 +83,19 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     {
         // The copies that removals waited for are there.
         wake(state, id.clone());
+    } else if is_keeping(state, id) && missing(state, id, &binding).is_empty() {
+        // So are those that fewer replicas waited for.
+        wake(state, id.clone());
     }
     Ok(())
+}
+
+/// Whether clusters keep more replicas than they are to have.
+fn is_keeping(state: &State, id: &TemplateId) -> bool {
+    let verdicts = state.verdicts.lock();
+    verdicts
+        .get(id)
+        .is_some_and(|verdict| !verdict.keeping.is_empty())
 }
 
 /// Whether how the members are now decides where the binding goes: the copies that a failover waits for are well, or an
@@ -202,7 +213,8 @@ fn binding_status(
             None => conditions.retain(|condition| condition.kind != "Activated"),
         }
     }
-    complain("Removed", unremoved(state, id, binding), &now, conditions);
+    let unremoved = unremoved(state, id, binding).or_else(|| unlowered(state, id, binding, &verdict.keeping));
+    complain("Removed", unremoved, &now, conditions);
     // Rollout policies say so of themselves; this is what was activated. What is right goes without saying.
     let is_there = |cluster: &str| state.cluster(cluster).is_some();
     match gate::clusters_known(binding.spec.suspension.as_ref(), is_there, time) {
@@ -269,6 +281,26 @@ fn unremoved(state: &State, id: &TemplateId, binding: &Binding) -> Option<(&'sta
         "{} kept until {} has its copy",
         leaving.join(", "),
         missing.join(", ")
+    );
+    Some(("WaitingForCopies", message))
+}
+
+/// Says which clusters keep more replicas than they should, and what for.
+fn unlowered(
+    state: &State,
+    id: &TemplateId,
+    binding: &Binding,
+    keeping: &[(String, i64)],
+) -> Option<(&'static str, String)> {
+    let (first, _) = keeping.first()?;
+    let missing = missing(state, id, binding);
+    let message = format!(
+        "{} until {} has its copy",
+        match keeping {
+            [(_, replicas)] => format!("{first} keeps {replicas} replicas"),
+            more => format!("{first} and {} more keep their replicas", more.len() - 1),
+        },
+        missing.into_iter().collect::<Vec<_>>().join(", ")
     );
     Some(("WaitingForCopies", message))
 }

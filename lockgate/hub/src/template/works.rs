@@ -1,5 +1,6 @@
 //! Render and gate in a template's pass: one Work for each cluster, and the removal of those that are no longer wanted.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use lockgate_api::work::Workload;
 use lockgate_api::{Binding, Cluster, Work, keys, names};
 use lockgate_engine::failover;
 use lockgate_engine::gate::run::{Act, Target};
-use lockgate_engine::gate::{self, Holds, Removal};
+use lockgate_engine::gate::{self, Holds, Motion, Removal};
 use lockgate_engine::observe;
 use lockgate_engine::render::{self, Rendered};
 use machinery_value::hash::canonical_hash;
@@ -36,9 +37,24 @@ pub(super) struct Share {
 
 /// A Work that must be written.
 struct WorkChange {
-    work: Work,
+    /// The Work; none once there is nothing to write.
+    work: Option<Work>,
     /// Whether it was suspended and is not any more, or the other way round.
     turned: bool,
+    /// The replicas that it gave its member before, and those that it gives now; of workloads that were there.
+    replicas: Option<(i64, i64)>,
+}
+
+impl WorkChange {
+    /// What becomes of the replicas, if they change.
+    fn motion(&self) -> Option<Motion> {
+        let (has, gets) = self.replicas?;
+        match has.cmp(&gets) {
+            Ordering::Greater => Some(Motion::Fewer),
+            Ordering::Less => Some(Motion::More),
+            Ordering::Equal => None,
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -81,13 +97,13 @@ impl Walk<'_> {
         let holds = holders.of(binding);
         let mut turned = false;
         let mut unrendered = BTreeMap::new();
-        let mut writes = Vec::new();
+        let mut changes: Vec<(&Share, WorkChange)> = Vec::new();
         for share in &shares {
             let step = gate.step(&share.cluster.metadata.name);
             match self.work(binding, share, &plan, step.as_ref(), &holds) {
                 Ok(Some(change)) => {
                     turned |= change.turned;
-                    writes.push(change.work);
+                    changes.push((share, change));
                 }
                 Ok(None) => {}
                 Err(message) => {
@@ -102,11 +118,28 @@ impl Walk<'_> {
                 }
             }
         }
+        let mut keeping = Vec::new();
+        if gate.is_open() && self.fewer_wait(&shares, &changes) {
+            // Fewer replicas are a removal: they come when those who get more have them.
+            for (share, change) in &mut changes {
+                let Some((has, _)) = change.replicas.filter(|_| change.motion() == Some(Motion::Fewer))
+                else {
+                    continue;
+                };
+                let step = GateStep::keeping(has);
+                if let Ok(kept) = self.work(binding, share, &plan, Some(&step), &holds) {
+                    keeping.push((share.cluster.metadata.name.clone(), has));
+                    change.work = kept.and_then(|kept| kept.work);
+                }
+            }
+        }
         // Before anything is written: what is told meanwhile must not say that all is rendered.
         if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
             verdict.unrendered = unrendered;
+            verdict.keeping = keeping;
         }
-        let writes = writes.iter().map(|work| write_work(self.state, work));
+        let writes = changes.iter().filter_map(|(_, change)| change.work.as_ref());
+        let writes = writes.map(|work| write_work(self.state, work));
         let results = at_most(writes.collect()).await;
         if turned || gate.releases() {
             wake_dependents(self.state, binding);
@@ -116,6 +149,29 @@ impl Walk<'_> {
         }
         // A cluster that fails delays itself only; the pass comes again for it.
         results.into_iter().collect()
+    }
+
+    /// Whether those who are to have fewer replicas keep them until others have theirs.
+    fn fewer_wait(&self, shares: &[Share], changes: &[(&Share, WorkChange)]) -> bool {
+        if !changes
+            .iter()
+            .any(|(_, change)| change.motion() == Some(Motion::Fewer))
+        {
+            return false;
+        }
+        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
+        gate::fewer_wait(shares.iter().map(|share| {
+            let change = changes.iter().find(|(other, _)| std::ptr::eq(*other, share));
+            let motion = change.and_then(|(_, change)| change.motion());
+            motion.unwrap_or_else(|| {
+                let space = names::execution_namespace(&share.cluster.metadata.name);
+                let work = self.state.caches.works.get(&Key::new(&space, &name));
+                let work = work.and_then(|cached| head(&cached));
+                Motion::Still {
+                    applied: work.is_some_and(|head| observe::is_applied(&head.work)),
+                }
+            })
+        }))
     }
 
     /// Whether a cluster has its Work already.
@@ -237,7 +293,16 @@ impl Walk<'_> {
                 put_rendered(&mut work, rendered, cluster);
             }
         }
-        Ok((old.as_ref() != Some(&work)).then_some(WorkChange { work, turned }))
+        let given = |work: &Work| Some(render::workload(work.spec.workload.manifests.first()?)?.replicas);
+        Ok((old.as_ref() != Some(&work)).then(|| WorkChange {
+            replicas: old
+                .as_ref()
+                .filter(|_| !rendered)
+                .and_then(given)
+                .zip(given(&work)),
+            work: Some(work),
+            turned,
+        }))
     }
 
     /// Removes the Works of clusters that are no longer wanted, when every wanted cluster has its copy.
@@ -322,10 +387,14 @@ pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding:
         .collect()
 }
 
-/// Whether the Works of clusters that a binding does not go to may be removed.
-pub(crate) fn removal(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> Removal {
+/// The clusters that a binding goes to and that do not have what their Works say.
+pub(super) fn missing(
+    state: &State,
+    id: &lockgate_engine::TemplateId,
+    binding: &Binding,
+) -> BTreeSet<String> {
     let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    let missing: BTreeSet<String> = gate::wanted(&binding.spec)
+    gate::wanted(&binding.spec)
         .into_iter()
         .filter(|cluster| {
             let key = Key::new(&names::execution_namespace(cluster), &name);
@@ -333,8 +402,12 @@ pub(crate) fn removal(state: &State, id: &lockgate_engine::TemplateId, binding: 
             !work.is_some_and(|head| observe::is_applied(&head.work))
         })
         .map(str::to_owned)
-        .collect();
-    match gate::removal(&binding.spec, &missing, state.gates) {
+        .collect()
+}
+
+/// Whether the Works of clusters that a binding does not go to may be removed.
+pub(crate) fn removal(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> Removal {
+    match gate::removal(&binding.spec, &missing(state, id, binding), state.gates) {
         Removal::Hold => Removal::Hold,
         Removal::WaitFor(_) if gating::breaks_first(state, id) => Removal::Remove,
         removal => match rollouts::keeps(state, id, binding) {

@@ -84,6 +84,11 @@ impl Runner<'_> {
                 }
             }
             Action::Create(object) | Action::Replace(object) => fill(object, &self.memory)?,
+            Action::Edit(_, set) => {
+                for (_, value) in set {
+                    fill(value, &self.memory)?;
+                }
+            }
             _ => {}
         }
         Ok(action)

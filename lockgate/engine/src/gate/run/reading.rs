@@ -81,7 +81,8 @@ pub fn seen(work: &Work) -> Seen {
         return Seen::Unknown;
     }
     match Health::parse(&object.health) {
-        Health::Healthy | Health::Unknown => Seen::Well,
+        Health::Healthy => Seen::Well,
+        Health::Unknown => Seen::Applied,
         Health::Unhealthy if object.status.as_ref().is_some_and(has_given_up) => Seen::Bad,
         Health::Unhealthy => Seen::UnderWay,
     }

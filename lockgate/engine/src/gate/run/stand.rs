@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Marks, Member, Reach, RunInput, Seen, Target, Told, released};
+use super::{Marks, Member, Reach, RunInput, Seen, Target, Told};
 use crate::gate::record::Verb;
 use crate::gate::rules::{List, Rules};
 use crate::gate::standing::Status;
@@ -55,7 +55,13 @@ pub(super) fn stand(member: &Member<'_>, input: &RunInput<'_>, rules: &Rules, st
         let (mut status, mut since, mut marks) = outcome(member, told, now);
         if member.resumed && status != Status::Succeeded {
             // Its time did not run while it was held back.
-            (status, since, marks) = (Status::Progressing, Some(stamp.min(now)), released(stamp));
+            let again = Told {
+                released_at: Some(stamp),
+                healthy_since: None,
+                failed_since: None,
+                ..told.clone()
+            };
+            (status, since, marks) = outcome(member, &again, now);
         }
         stand.marks = Some(marks);
         let class = rules.classify(status, since, now);
@@ -100,7 +106,7 @@ fn outcome(member: &Member<'_>, told: &Told, now: Timestamp) -> (Status, Option<
     match member.seen {
         // Missing evidence makes nobody fail, and nobody well.
         Seen::Unknown => (Status::Progressing, since(released), marks),
-        Seen::Well => {
+        Seen::Well | Seen::Applied => {
             // Whoever has failed soaks from the beginning.
             let healthy = marks
                 .healthy_since
@@ -135,7 +141,11 @@ pub(super) fn block(input: &RunInput<'_>, rules: &Rules, stands: &mut [Stand]) {
     }
     for (member, stand) in input.members.iter().zip(stands) {
         if member.grows && stand.told_as.is_waiting() {
-            stand.told_as = Status::Skip;
+            // Who is under way with something older has its place until that is over.
+            stand.told_as = match stand.status {
+                Status::Overtaken => Status::Progressing,
+                _ => Status::Skip,
+            };
             stand.blocked = true;
         }
     }

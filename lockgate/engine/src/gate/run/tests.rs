@@ -40,6 +40,7 @@ fn member<'a>(cluster: &'a str, told: Option<&'a Told>, seen: Seen) -> Member<'a
         suspended: false,
         resumed: false,
         reach: Reach::Since(None),
+        due: false,
     }
 }
 
@@ -209,7 +210,7 @@ fn a_suspended_cluster_takes_no_place_and_groups_wait_for_it() {
         followed(json!({"strategy": {"type": "ProgressivePerGroup", "clustersPerDecisionGroup": 1}}));
     let labels = std::collections::BTreeMap::new();
     let groups = grouped
-        .groups(["a", "b", "c"].map(|name| (name, &labels)))
+        .groups(["a", "b", "c"].map(|name| (name, &labels)), None)
         .unwrap();
     let run = decided(&record, &grouped, &groups, &members, &[], 0);
     assert_eq!(acts(&run), [Act::Hold, Act::Hold, Act::Hold]);
@@ -353,6 +354,7 @@ fn a_breach_leads_back_once_in_reverse_order() {
     let before = record.clone();
     let run = decided(&before, &followed, &groups, &members, &[], 10);
     assert!(run.rolls_back);
+    assert_eq!(run.phase, Phase::RollingBack, "nobody takes it for the end");
     let breach = run.breach.clone();
     record.conclude(&run, "intent");
     assert_eq!(
@@ -410,4 +412,113 @@ fn what_was_told_before_the_run_has_nothing_before_it() {
     let run = decided(&record, &followed, &groups, &members, &[], 0);
     assert_eq!(acts(&run), [THERE, THERE, GO]);
     assert_eq!(run.steps[0].marks, None, "nothing is written to it");
+}
+
+#[test]
+fn without_a_rule_of_health_applied_counts_and_is_said() {
+    let followed = progressive(json!({"maxConcurrency": 1, "minSuccessTime": "30s"}));
+    let record = record(2, 1);
+    let mut new = told("new", 2, 0);
+    new.healthy_since = Some(time(1));
+    let members = [
+        member("a", Some(&new), Seen::Applied),
+        member("b", None, Seen::Unknown),
+    ];
+    let groups = one_group(&members);
+    let run = decided(&record, &followed, &groups, &members, &[], 30);
+    assert_eq!(acts(&run), [THERE, Act::Hold], "it soaks");
+    let run = decided(&record, &followed, &groups, &members, &[], 31);
+    assert_eq!(acts(&run), [THERE, GO]);
+    assert_eq!(run.steps[0].reason, "done; applied, its health is unknown");
+    let groups = one_group(&members[..1]);
+    let run = decided(&record, &followed, &groups, &members[..1], &[], 31);
+    assert_eq!(
+        run.message,
+        "revision 2 is everywhere; applied, its health is unknown"
+    );
+}
+
+#[test]
+fn a_strategy_that_goes_leaves_nothing_that_holds_back() {
+    let mut over = record(2, 2);
+    over.digest = "before".to_owned();
+    assert!(!over.let_go(), "one that is over says nothing false");
+    let mut record = record(3, 2);
+    ask(&mut record, Verb::Pause, 5);
+    assert!(!record.is_settled());
+    assert!(record.let_go() && !record.let_go(), "once");
+    assert!(record.is_settled() && record.paused.is_none());
+    // The same content under a strategy that comes later is a revision of its own.
+    assert!(record.begin("plan", true));
+    assert_eq!((record.revision, record.good_revision()), (4, 2));
+    assert!(!record.is_settled());
+}
+
+#[test]
+fn a_first_copy_goes_with_what_needs_it() {
+    let followed = progressive(json!({"maxConcurrency": 1, "minSuccessTime": "30s"}));
+    let record = record(1, 0);
+    let soaking = told("new", 1, 0);
+    let mut members = [
+        member("a", Some(&soaking), Seen::Well),
+        member("b", None, Seen::Unknown),
+        member("c", None, Seen::Unknown),
+    ];
+    members[1].due = true;
+    let groups = one_group(&members);
+    let run = decided(&record, &followed, &groups, &members, &[], 10);
+    assert_eq!(acts(&run), [THERE, GO, Act::Hold]);
+    assert_eq!(run.steps[1].reason, "goes now, with what needs it");
+    members[1].suspended = true;
+    let run = decided(&record, &followed, &groups, &members, &[], 10);
+    assert_eq!(
+        acts(&run),
+        [THERE, Act::Hold, Act::Hold],
+        "unless it is held back"
+    );
+}
+
+#[test]
+fn who_may_not_run_twice_keeps_its_place_while_it_waits() {
+    let spec = json!({
+        "strategy": {"type": "Progressive", "progressive": {"maxConcurrency": 1, "progressDeadline": "1m"}},
+        "moves": "BreakBeforeMake",
+    });
+    let followed = followed(spec);
+    let record = record(3, 1);
+    let (older, old) = (told("older", 2, 0), told("old", 1, 0));
+    let mut members = [
+        member("a", Some(&older), Seen::UnderWay),
+        member("b", Some(&old), Seen::Well),
+    ];
+    members[0].grows = true;
+    let groups = one_group(&members);
+    let run = decided(&record, &followed, &groups, &members, &["z"], 10);
+    assert_eq!(acts(&run), [Act::Hold, Act::Hold], "a is under way");
+    let run = decided(&record, &followed, &groups, &members, &["z"], 60);
+    assert_eq!(acts(&run), [Act::Hold, GO], "its time is over");
+}
+
+#[test]
+fn fewer_replicas_go_in_order_too() {
+    let followed = progressive(json!({"maxConcurrency": 1}));
+    let record = record(2, 1);
+    let mut kept = told("new with more", 2, 0);
+    kept.healthy_since = Some(time(1));
+    let mut members = ["a", "b", "c"].map(|name| member(name, Some(&kept), Seen::Well));
+    for member in &mut members {
+        member.kept = Some("new with more");
+    }
+    let groups = one_group(&members);
+    let stay = Act::Stay(Target::Kept);
+    let run = decided(&record, &followed, &groups, &members, &[], 10);
+    assert_eq!(acts(&run), [GO, stay, stay]);
+    let lowered = told("new", 2, 10);
+    members[0] = member("a", Some(&lowered), Seen::UnderWay);
+    let run = decided(&record, &followed, &groups, &members, &[], 11);
+    assert_eq!(acts(&run), [THERE, stay, stay]);
+    members[0].seen = Seen::Well;
+    members[1].suspended = true;
+    let run = decided(&record, &followed, &groups, &members, &[], 12);
+    assert_eq!(acts(&run), [THERE, stay, GO], "a suspended one is passed over");
 }

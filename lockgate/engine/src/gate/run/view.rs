@@ -2,7 +2,7 @@
 
 use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
 
-use super::{Phase, Run, RunInput, Step};
+use super::{Phase, Run, RunInput, Seen, Step, UNKNOWN};
 use crate::gate::standing::Status;
 use crate::gate::suspension::some;
 use crate::observe::stamp;
@@ -122,20 +122,34 @@ pub(super) fn message(run: &Run<'_>, input: &RunInput<'_>, held: Option<&str>) -
         ),
     });
     let mut text = match run.phase {
-        Phase::Succeeded => format!("revision {} is everywhere", record.revision),
+        Phase::Succeeded => {
+            let unknown = input.members.iter().any(|member| member.seen == Seen::Applied);
+            let unknown = if unknown { UNKNOWN } else { "" };
+            format!("revision {} is everywhere{unknown}", record.revision)
+        }
         Phase::RolledBack | Phase::Aborted => String::new(),
         Phase::Paused => format!("{progress}; paused: {}", held.unwrap_or_default()),
         Phase::Failed | Phase::RollbackFailed => {
             let why = run.breach.clone().unwrap_or_else(|| failures(run));
             format!("{progress}; {why}")
         }
-        Phase::Progressing | Phase::RollingBack => progress,
+        Phase::Progressing => progress,
+        Phase::RollingBack => match &run.breach {
+            Some(breach) => format!("{progress}; {breach}"),
+            None => progress,
+        },
     };
     if let Some(given_up) = given_up {
         if !text.is_empty() {
             text.push_str("; ");
         }
         text.push_str(&given_up);
+    }
+    let outside = input.groups.outside();
+    if !run.is_complete() && !outside.is_empty() {
+        text.push_str("; ");
+        text.push_str(&some(outside.iter().map(String::as_str)));
+        text.push_str(" not in the placement, last");
     }
     if !run.is_complete() && !run.removes && !input.leaving.is_empty() {
         text.push_str("; ");

@@ -20,6 +20,8 @@ pub(super) struct Referrer {
     clusters: HashSet<String>,
     /// Where it has not been released yet.
     without: HashSet<String>,
+    /// Whether its own change is on its way.
+    moves: bool,
 }
 
 /// The bindings that need this one, with how far their own rollouts are.
@@ -60,6 +62,7 @@ pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer
                 .map(|target| target.name.clone())
                 .collect(),
             without: rollouts::without(state, &id).into_iter().collect(),
+            moves: unsettled,
         });
     }
     Ok(found)
@@ -72,4 +75,11 @@ pub(super) fn is_early(referrers: &[Referrer], cluster: &str) -> bool {
         .filter(|referrer| referrer.clusters.contains(cluster))
         .peekable();
     here.peek().is_some() && here.all(|referrer| referrer.without.contains(cluster))
+}
+
+/// Whether something that needs a template in a cluster, and is on its way, was told there already.
+pub(super) fn is_due(referrers: &[Referrer], cluster: &str) -> bool {
+    referrers.iter().any(|referrer| {
+        referrer.moves && referrer.clusters.contains(cluster) && !referrer.without.contains(cluster)
+    })
 }

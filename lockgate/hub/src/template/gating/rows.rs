@@ -10,7 +10,7 @@ use lockgate_engine::render::{self, RenderInput};
 use machinery_value::hash::ValueHash;
 use serde_json::Value;
 
-use super::referrers::{Referrer, is_early};
+use super::referrers::{Referrer, is_due, is_early};
 use crate::cache::{Cached, Key};
 use crate::head::{Head, head};
 use crate::state;
@@ -37,6 +37,7 @@ pub(super) struct Row {
     pub(super) suspended: bool,
     resumed: bool,
     reach: Reach,
+    due: bool,
 }
 
 impl Row {
@@ -51,6 +52,7 @@ impl Row {
             suspended: self.suspended,
             resumed: self.resumed,
             reach: self.reach,
+            due: self.due,
         }
     }
 }
@@ -101,6 +103,7 @@ impl Walk<'_> {
                     suspended,
                     resumed: was == Some(true) && !suspended,
                     reach: reach(&share.cluster),
+                    due: head.is_none() && !own.contains(cluster.as_str()) && is_due(referrers, cluster),
                 }
             })
             .collect();

@@ -52,6 +52,11 @@ impl Gate {
         }))
     }
 
+    /// Whether nobody says in which order anything goes.
+    pub(in crate::template) fn is_open(&self) -> bool {
+        self.steps.is_none()
+    }
+
     /// Whether somebody is told something new.
     pub(in crate::template) fn releases(&self) -> bool {
         let mut steps = self.steps.iter().flat_map(BTreeMap::values);
@@ -65,6 +70,16 @@ impl Gate {
 }
 
 impl GateStep {
+    /// It keeps its replicas for now; nobody else has a say in it.
+    pub(in crate::template) fn keeping(replicas: i64) -> Self {
+        Self {
+            act: Act::Stay(Target::Kept),
+            marks: None,
+            revision: None,
+            kept: Some(replicas),
+        }
+    }
+
     /// Whether a Work says so already.
     pub(in crate::template) fn is_said_by(&self, work: &Work) -> bool {
         let told = Told::of(&work.metadata);

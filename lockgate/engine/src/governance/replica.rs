@@ -1,0 +1,152 @@
+//! The replica of a root policy for one cluster.
+
+use std::collections::BTreeMap;
+
+use lockgate_api::ObjectMeta;
+use lockgate_api::ocm::policy::{
+    ARGO_COMPARE, ARGO_IGNORE, CLUSTER_NAME, CLUSTER_NAMESPACE, ENFORCE, INFORM, PolicySpec, REVISION,
+    ROOT_POLICY, TRIGGER_UPDATE, WHILE_WAITING,
+};
+use lockgate_api::ocm::policy_binding::Dependency;
+use lockgate_api::ocm::{POLICY_GROUP, Policy, PolicySet};
+use serde_json::json;
+
+use super::revision::Mark;
+use crate::gate::revision::short;
+
+/// The longest name of a replica: it is a label, too.
+pub const NAME_LENGTH: usize = 63;
+/// Labels and annotations that are copied whatever the root says.
+const FRAMEWORK: &str = "policy.open-cluster-management.io/";
+/// Annotations that concern the root alone, by how their keys begin.
+const OF_ROOTS: [&str; 4] = [
+    "kubectl.kubernetes.io/",
+    "lockgate.karmada.io/",
+    TRIGGER_UPDATE,
+    WHILE_WAITING,
+];
+
+/// What the replicas of a root are called.
+pub fn replica_name(namespace: &str, name: &str) -> String {
+    format!("{namespace}.{name}")
+}
+
+/// Namespace and name of a replica's root. Namespaces have no dots.
+pub fn root_of(replica: &str) -> Option<(&str, &str)> {
+    replica.split_once('.')
+}
+
+/// Whether an action only reports.
+pub fn is_inform(action: &str) -> bool {
+    action.eq_ignore_ascii_case(INFORM)
+}
+
+/// The spec of a replica with an action: what the root says, with dependencies as members know them.
+pub fn spec<'s>(root: &Policy, action: &str, set: &dyn Fn(&str) -> Option<&'s PolicySet>) -> PolicySpec {
+    let mut spec = root.spec.clone();
+    action.clone_into(&mut spec.remediation_action);
+    spec.rollout_strategy = None;
+    spec.copy_policy_metadata = None;
+    let namespace = &root.metadata.namespace;
+    spec.dependencies = canonical(&spec.dependencies, namespace, set);
+    for template in &mut spec.policy_templates {
+        template.extra_dependencies = canonical(&template.extra_dependencies, namespace, set);
+    }
+    spec
+}
+
+/// The action of a cluster whose binding enforces, which keeps the root's spelling where that enforces already.
+pub fn enforced(action: &str) -> &str {
+    if action.eq_ignore_ascii_case(ENFORCE) {
+        action
+    } else {
+        ENFORCE
+    }
+}
+
+/// Which content and action a spec has, in one word.
+pub fn digest(spec: &PolicySpec) -> String {
+    // Everything of ours can be encoded.
+    short(&json!({
+        "templates": serde_json::to_value(&spec.policy_templates).unwrap_or_default(),
+        "dependencies": serde_json::to_value(&spec.dependencies).unwrap_or_default(),
+        "options": serde_json::to_value(&spec.hub_template_options).unwrap_or_default(),
+        "action": spec.remediation_action,
+    }))
+}
+
+/// Labels and annotations of a replica, on what its metadata is now.
+pub fn metadata(root: &Policy, cluster: &str, mark: &Mark, present: Option<&ObjectMeta>) -> ObjectMeta {
+    let all = root.spec.copy_policy_metadata != Some(false);
+    let copied = |from: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+        from.iter()
+            .filter(|(key, _)| all || key.starts_with(FRAMEWORK))
+            .filter(|(key, _)| !OF_ROOTS.iter().any(|own| key.starts_with(own)))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    let name = replica_name(&root.metadata.namespace, &root.metadata.name);
+    let mut metadata = present.cloned().unwrap_or_default();
+    metadata.labels = copied(&root.metadata.labels);
+    for (key, value) in [
+        (ROOT_POLICY, name.as_str()),
+        (CLUSTER_NAME, cluster),
+        (CLUSTER_NAMESPACE, cluster),
+    ] {
+        metadata.labels.insert(key.to_owned(), value.to_owned());
+    }
+    metadata.annotations = copied(&root.metadata.annotations);
+    metadata
+        .annotations
+        .insert(ARGO_COMPARE.to_owned(), ARGO_IGNORE.to_owned());
+    metadata.annotations.insert(REVISION.to_owned(), mark.to_string());
+    metadata.name = name;
+    cluster.clone_into(&mut metadata.namespace);
+    metadata
+}
+
+/// Dependencies as members know them: policies by the names of their replicas, sets as their policies.
+fn canonical<'s>(
+    dependencies: &[Dependency],
+    namespace: &str,
+    set: &dyn Fn(&str) -> Option<&'s PolicySet>,
+) -> Vec<Dependency> {
+    let ours = |dependency: &Dependency| {
+        let group = dependency.api_version.split_once('/').map(|(group, _)| group);
+        group == Some(POLICY_GROUP)
+    };
+    let mut found = Vec::with_capacity(dependencies.len());
+    for dependency in dependencies {
+        match dependency.kind.as_str() {
+            "Policy" if ours(dependency) => found.push(policy(dependency, &dependency.name, namespace)),
+            "PolicySet" if ours(dependency) => match set(&dependency.name) {
+                Some(set) if dependency.namespace.is_empty() || dependency.namespace == namespace => {
+                    let members = set.spec.policies.iter();
+                    found.extend(members.map(|name| Dependency {
+                        api_version: format!("{POLICY_GROUP}/v1"),
+                        kind: "Policy".to_owned(),
+                        ..policy(dependency, name, namespace)
+                    }));
+                }
+                _ => found.push(dependency.clone()),
+            },
+            _ => found.push(dependency.clone()),
+        }
+    }
+    found
+}
+
+fn policy(dependency: &Dependency, name: &str, namespace: &str) -> Dependency {
+    let name = if !dependency.namespace.is_empty() {
+        replica_name(&dependency.namespace, name)
+    } else if name.contains('.') {
+        name.to_owned()
+    } else {
+        replica_name(namespace, name)
+    };
+    Dependency {
+        name,
+        namespace: String::new(),
+        ..dependency.clone()
+    }
+}

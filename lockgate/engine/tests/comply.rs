@@ -1,0 +1,450 @@
+//! Policies, objects and what is said of them.
+
+#![expect(clippy::unwrap_used, reason = "a test may end where it likes")]
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use lockgate_api::ocm::configuration::{ConfigurationSpec, ConfigurationStatus};
+use lockgate_engine::comply::{
+    Compliance, Concluded, Evaluated, Fault, Judged, Objects, Outcome, Prune, Remedy, Rules, Served,
+    Standing, Subject, conclude, judge, status as statuses, words,
+};
+use serde_json::{Value, json};
+
+/// Objects of one kind.
+struct World(Vec<Value>);
+
+impl Objects for World {
+    fn find(&self, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        let found = self.list(namespace);
+        found
+            .into_iter()
+            .find(|object| object["metadata"]["name"] == name)
+    }
+
+    fn list(&self, namespace: &str) -> Vec<Arc<Value>> {
+        let inside = |object: &&Value| object["metadata"]["namespace"].as_str().unwrap_or("") == namespace;
+        self.0.iter().filter(inside).cloned().map(Arc::new).collect()
+    }
+}
+
+fn now() -> Timestamp {
+    "2026-05-28T16:18:34.733058Z".parse().unwrap()
+}
+
+fn rules(spec: &Value) -> Result<Rules, Fault> {
+    let mut spec = spec.clone();
+    if spec.get("remediationAction").is_none() {
+        spec["remediationAction"] = json!("inform");
+    }
+    Rules::read(&serde_json::from_value::<ConfigurationSpec>(spec).unwrap())
+}
+
+/// One template with this demand.
+fn one(compliance: &str, object: &Value) -> Rules {
+    rules(&json!({"object-templates": [{"complianceType": compliance, "objectDefinition": object}]})).unwrap()
+}
+
+fn served(plural: &str, namespaced: bool) -> Option<Served> {
+    Some(Served {
+        plural: plural.to_owned(),
+        namespaced,
+    })
+}
+
+/// What is found for the first template.
+fn outcome(rules: &Rules, namespaces: &[&str], objects: &[Value]) -> (Subject, Vec<Judged>) {
+    let namespaces: Vec<String> = namespaces.iter().map(|&name| name.to_owned()).collect();
+    let template = &rules.templates[0];
+    let subject = Subject::of(template, &namespaces, served("configmaps", true)).unwrap();
+    let judged = judge(template, &subject, &World(objects.to_vec()));
+    (subject, judged)
+}
+
+fn said(rules: &Rules, namespaces: &[&str], objects: &[Value]) -> (bool, String) {
+    let (subject, judged) = outcome(rules, namespaces, objects);
+    let said = words::say(&subject.served.plural, &subject.kind, &judged);
+    (said.compliant, said.message)
+}
+
+fn config_map(namespace: &str, name: &str, data: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": data,
+        "metadata": {"name": name, "namespace": namespace, "uid": format!("uid-{name}"), "resourceVersion": "7"},
+    })
+}
+
+fn wanted(name: &str, data: &Value) -> Value {
+    let mut object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
+    if name.is_empty() {
+        object["metadata"] = json!({});
+    }
+    object
+}
+
+#[test]
+fn verdicts_of_named_objects_and_of_searches() {
+    let a = || json!({"a": "1"});
+    let named = |compliance| one(compliance, &wanted("box", &a()));
+    let search = |compliance| one(compliance, &wanted("", &a()));
+    let there = config_map("shop", "box", &json!({"a": "1", "b": "2"}));
+    let other = config_map("shop", "box", &json!({"a": "9"}));
+    for (rules, objects, compliant, message) in [
+        (
+            named("musthave"),
+            vec![],
+            false,
+            "configmaps [box] not found in namespace shop",
+        ),
+        (
+            named("musthave"),
+            vec![there.clone()],
+            true,
+            "configmaps [box] found as specified in namespace shop",
+        ),
+        (
+            named("musthave"),
+            vec![other.clone()],
+            false,
+            "configmaps [box] found but not as specified in namespace shop",
+        ),
+        (
+            named("mustonlyhave"),
+            vec![there.clone()],
+            false,
+            "configmaps [box] found but not as specified in namespace shop",
+        ),
+        (
+            named("mustnothave"),
+            vec![],
+            true,
+            "configmaps [box] missing as expected in namespace shop",
+        ),
+        // That it is there is enough, whatever it holds.
+        (
+            named("MustNotHave"),
+            vec![other.clone()],
+            false,
+            "configmaps [box] found in namespace shop",
+        ),
+        (
+            search("musthave"),
+            vec![],
+            false,
+            "configmaps not found in namespace shop",
+        ),
+        (
+            search("musthave"),
+            vec![there.clone()],
+            true,
+            "configmaps [box] found as specified in namespace shop",
+        ),
+        (
+            search("musthave"),
+            vec![other.clone()],
+            false,
+            "configmaps [box] found but not as specified in namespace shop",
+        ),
+        (
+            search("mustonlyhave"),
+            vec![there.clone()],
+            false,
+            "configmaps [box] found but not as specified in namespace shop",
+        ),
+        (
+            search("mustnothave"),
+            vec![other],
+            true,
+            "configmaps missing as expected in namespace shop",
+        ),
+        (
+            search("mustnothave"),
+            vec![there],
+            false,
+            "configmaps [box] found in namespace shop",
+        ),
+    ] {
+        assert_eq!(said(&rules, &["shop"], &objects), (compliant, message.to_owned()));
+        let (_, judged) = outcome(&rules, &["shop"], &objects);
+        let acts = !judged[0].standing.is_compliant() && !rules.templates[0].is_search();
+        assert_eq!(judged[0].remedy.is_some(), acts, "{message}");
+    }
+}
+
+#[test]
+fn selected_objects_are_told_by_their_labels() {
+    let labelled = |name: &str, data: &Value| {
+        let mut object = config_map("shop", name, data);
+        object["metadata"]["labels"] = json!({"tier": "gold"});
+        object
+    };
+    let select = |compliance: &str| {
+        rules(&json!({"object-templates": [{
+            "complianceType": compliance,
+            "objectSelector": {"matchLabels": {"tier": "gold"}},
+            "objectDefinition": wanted("", &json!({"a": "1"})),
+        }]}))
+        .unwrap()
+    };
+    let objects = [
+        labelled("x", &json!({"a": "1"})),
+        labelled("y", &json!({"a": "2"})),
+        config_map("shop", "z", &json!({"a": "3"})),
+    ];
+    let no = |message: &str| (false, message.to_owned());
+    assert_eq!(
+        said(&select("musthave"), &["shop"], &objects),
+        no("configmaps [y] found but not as specified in namespace shop")
+    );
+    assert_eq!(
+        said(&select("mustnothave"), &["shop"], &objects),
+        no("configmaps [x] found in namespace shop")
+    );
+    let none = said(&select("musthave"), &["shop"], &objects[2..]);
+    assert!(none.0, "{none:?}");
+}
+
+#[test]
+fn messages_name_namespaces_together_and_bad_news_alone() {
+    let rules = one("musthave", &wanted("buzz", &json!({"a": "1"})));
+    let there = |namespace| config_map(namespace, "buzz", &json!({"a": "1"}));
+    let all = ["toy-story", "toy-story3"];
+    assert_eq!(
+        said(&rules, &all, &[there("toy-story"), there("toy-story3")]).1,
+        "configmaps [buzz] found as specified in namespaces: toy-story, toy-story3"
+    );
+    assert_eq!(
+        said(&rules, &all, &[there("toy-story")]).1,
+        "configmaps [buzz] not found in namespace toy-story3"
+    );
+    let (subject, mut judged) = outcome(&rules, &all, &[there("toy-story"), there("toy-story3")]);
+    judged[0].standing = Standing::Created;
+    let said = words::say("configmaps", &subject.kind, &judged);
+    assert_eq!(
+        said.reason,
+        "K8s `must have` object already exists; K8s creation success"
+    );
+    assert_eq!(
+        said.message,
+        "configmaps [buzz] found as specified in namespace toy-story3; configmaps [buzz] was created successfully \
+         in namespace toy-story"
+    );
+}
+
+#[test]
+fn what_wants_to_be_worked_out_is_refused_wherever_it_stands() {
+    let template = |object: &Value| json!({"object-templates": [{"complianceType": "musthave", "objectDefinition": object}]});
+    let mut deep = wanted("box", &json!({"a": ["x", "{{ fromSecret }}"]}));
+    deep["metadata"]["namespace"] = json!("shop");
+    for (spec, path) in [
+        (template(&deep), "object-templates[0].objectDefinition.data.a[1]"),
+        (
+            template(&wanted("box", &json!({"{{k}}": 1}))),
+            "object-templates[0].objectDefinition.data.{{k}}",
+        ),
+        (
+            json!({"object-templates-raw": "{{ range }}"}),
+            "object-templates-raw",
+        ),
+        (
+            json!({"object-templates": [], "namespaceSelector": {"include": ["{{hub x hub}}"]}}),
+            "namespaceSelector.include[0]",
+        ),
+    ] {
+        let fault = rules(&spec).unwrap_err();
+        assert!(fault.is_of_template(), "{fault:?}");
+        assert!(fault.message.starts_with(path), "{fault:?}");
+    }
+}
+
+#[test]
+fn raw_templates_are_plain_yaml() {
+    let raw = "- complianceType: mustnothave\n  objectDefinition:\n    apiVersion: v1\n    kind: Pod\n    metadata: {name: x}\n";
+    let read = rules(&json!({"object-templates-raw": raw})).unwrap();
+    assert_eq!(read.templates[0].compliance, Compliance::MustNotHave);
+    assert_eq!(read.templates[0].name(), "x");
+    for wrong in ["a: b", "- complianceType: sometimes", ": : :", "- 1"] {
+        let fault = rules(&json!({"object-templates-raw": wrong})).unwrap_err();
+        assert!(fault.is_of_template(), "{wrong}: {fault:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_followed_says_what_and_where() {
+    let unnamed = one("musthave", &wanted("box", &json!({})));
+    let fault = Subject::of(&unnamed.templates[0], &[], served("configmaps", true)).unwrap_err();
+    assert_eq!(
+        fault.message,
+        "namespaced object box of kind ConfigMap has no namespace specified from the policy namespaceSelector nor \
+         the object metadata"
+    );
+    let fault = Subject::of(&unnamed.templates[0], &[], None).unwrap_err();
+    assert!(
+        fault.message.contains("kind ConfigMap in API version v1"),
+        "{fault:?}"
+    );
+    for (spec, words) in [
+        (
+            json!({"remediationAction": "maybe"}),
+            "neither inform nor enforce",
+        ),
+        (
+            json!({"object-templates": [], "namespaceSelector": {"include": ["["]}}),
+            "is no pattern of names",
+        ),
+        (
+            json!({"object-templates": [{"complianceType": "musthave", "objectDefinition": {"kind": "Pod"}}]}),
+            "object-templates[0].objectDefinition has no apiVersion",
+        ),
+        (
+            json!({"object-templates": [{"complianceType": "musthave", "metadataComplianceType": "mustnothave",
+                "objectDefinition": wanted("box", &json!({}))}]}),
+            "metadataComplianceType",
+        ),
+    ] {
+        let fault = rules(&spec).unwrap_err();
+        assert!(fault.message.contains(words), "{fault:?}");
+    }
+}
+
+#[test]
+fn metadata_has_a_demand_of_its_own() {
+    let mut object = wanted("box", &json!({"a": "1"}));
+    object["metadata"]["labels"] = json!({"x": "y"});
+    let with = |metadata: &str| {
+        let spec = json!({"object-templates": [{"complianceType": "musthave", "metadataComplianceType": metadata,
+            "objectDefinition": object}]});
+        rules(&spec).unwrap()
+    };
+    let mut live = config_map("shop", "box", &json!({"a": "1", "b": "2"}));
+    live["metadata"]["labels"] = json!({"x": "y", "more": "z"});
+    live["metadata"]["annotations"] = json!({"nobody": "speaks of it"});
+    assert!(said(&with("musthave"), &["shop"], &[live.clone()]).0);
+    let (_, judged) = outcome(&with("mustonlyhave"), &["shop"], &[live]);
+    let Some(Remedy::Update { merged, .. }) = &judged[0].remedy else {
+        panic!("{judged:?}");
+    };
+    assert_eq!(merged["metadata"]["labels"], json!({"x": "y"}));
+    assert_eq!(
+        merged["metadata"]["annotations"],
+        json!({"nobody": "speaks of it"})
+    );
+    assert_eq!(merged["data"], json!({"a": "1", "b": "2"}));
+}
+
+#[test]
+fn secrets_are_compared_by_what_they_hold() {
+    let rules = one(
+        "mustonlyhave",
+        &json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"a": "hello"}}),
+    );
+    let live = |data: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "shop", "uid": "u"},
+            "data": {"a": data}})
+    };
+    assert!(said(&rules, &["shop"], &[live("aGVsbG8=")]).0);
+    assert!(!said(&rules, &["shop"], &[live("aGVsbG9v")]).0);
+}
+
+fn status(rules: &Rules, outcomes: &[Outcome], previous: &ConfigurationStatus, generation: i64) -> Concluded {
+    conclude(
+        previous,
+        &Evaluated {
+            outcomes,
+            generation,
+            enforce: rules.enforce,
+            prune: rules.prune,
+            now: now(),
+        },
+    )
+}
+
+#[test]
+fn a_second_look_says_nothing_new() {
+    let rules = one("musthave", &wanted("box", &json!({"a": "1"})));
+    let (subject, mut judged) = outcome(&rules, &["shop"], &[]);
+    judged[0].standing = Standing::Created;
+    judged[0].uid = "uid-box".to_owned();
+    judged[0].made = true;
+    let first = status(
+        &rules,
+        &[Ok((subject, judged))],
+        &ConfigurationStatus::default(),
+        3,
+    )
+    .status;
+    assert_eq!(
+        first.history[0].message,
+        "Compliant; notification - configmaps [box] was created successfully in namespace shop"
+    );
+    assert_eq!(first.history[0].last_timestamp, "2026-05-28T16:18:34.733058Z");
+    let there = config_map("shop", "box", &json!({"a": "1"}));
+    let again = |generation| {
+        let found = outcome(&rules, &["shop"], std::slice::from_ref(&there));
+        status(&rules, &[Ok(found)], &first, generation).status
+    };
+    assert_eq!(again(3), first);
+    let next = again(4);
+    assert_eq!(next.history.len(), 2);
+    assert!(next.history[0].message.contains("found as specified"), "{next:?}");
+    let properties = next.related_objects[0].properties.as_ref().unwrap();
+    assert_eq!(
+        properties.created_by_policy,
+        Some(true),
+        "who made it is not forgotten"
+    );
+}
+
+#[test]
+fn what_nobody_speaks_of_waits_until_the_policy_enforces() {
+    let policy = |action: &str, name: &str| {
+        rules(
+            &json!({"remediationAction": action, "pruneObjectBehavior": "DeleteIfCreated", "object-templates":
+            [{"complianceType": "musthave", "objectDefinition": wanted(name, &json!({}))}]}),
+        )
+        .unwrap()
+    };
+    let old = policy("enforce", "old");
+    let (subject, mut judged) = outcome(&old, &["shop"], &[]);
+    judged[0].standing = Standing::Created;
+    judged[0].made = true;
+    judged[0].uid = "uid-old".to_owned();
+    let made = status(&old, &[Ok((subject, judged))], &ConfigurationStatus::default(), 1);
+    assert!(made.prune.is_empty());
+    let objects = [
+        config_map("shop", "old", &json!({})),
+        config_map("shop", "new", &json!({})),
+    ];
+    let informs = policy("inform", "new");
+    let found = || Ok(outcome(&informs, &["shop"], &objects));
+    let waiting = status(&informs, &[found()], &made.status, 2);
+    assert!(waiting.prune.is_empty());
+    assert_eq!(waiting.status.pending_prune.len(), 1);
+    let waiting = status(&informs, &[found()], &waiting.status, 2);
+    assert_eq!(waiting.status.pending_prune.len(), 1, "and again");
+    let enforces = policy("enforce", "new");
+    // What cannot be followed prunes nothing.
+    let fault = status(&enforces, &[Err(Fault::template("wrong"))], &waiting.status, 3);
+    assert!(fault.prune.is_empty());
+    let due = status(&enforces, &[found()], &fault.status, 4);
+    assert_eq!(due.prune.len(), 1);
+    assert_eq!(due.prune[0].object.metadata.name, "old");
+    // Somebody else's is not pruned.
+    assert!(
+        due.status
+            .related_objects
+            .iter()
+            .all(|one| !statuses::goes(one, Prune::IfCreated))
+    );
+    assert!(statuses::goes(&due.status.related_objects[0], Prune::All));
+    // Wanted again, it stays.
+    let back = status(
+        &old,
+        &[Ok(outcome(&old, &["shop"], &objects))],
+        &waiting.status,
+        3,
+    );
+    assert!(back.prune.is_empty() && back.status.pending_prune.is_empty());
+}

@@ -1,0 +1,340 @@
+//! Policies on a member: each replica in the namespace of a cluster is copied there, its ConfigurationPolicies are made, the
+//! objects that they name are looked at and perhaps changed, and what was found is told to the replica.
+//!
+//! ```text
+//! replica ─▶ [sync] ─▶ copy, ConfigurationPolicies ─▶ [evaluate] ─▶ [carry] ─▶ objects
+//!    ▲                                                     │
+//!    └── [report] ◀── statuses ◀───────────────────────────┘
+//! ```
+//!
+//! What always holds: this pass is the only writer of copies and ConfigurationPolicies, and of the compliance of replicas. Only
+//! what policies select is watched, and a member without policies is asked nothing. A copy goes only when its replica is gone
+//! by the hub's own word and its root does not want it back. A second look at what is settled writes nothing.
+
+mod carry;
+mod evaluate;
+mod own;
+mod remove;
+mod report;
+mod sync;
+mod watches;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use lockgate_api::ocm::Policy;
+use lockgate_api::ocm::policy::{REVISION, ROOT_POLICY};
+use lockgate_engine::comply::replica::{self, Told};
+use lockgate_engine::comply::{Fault, Rules};
+use parking_lot::Mutex;
+
+use self::own::Own;
+use self::watches::{Watch, Watched};
+use super::dispatching::{SendError, Sent};
+use super::lane::{DISPATCH, Errand, Lane};
+use crate::cache::{Cache, Key};
+use crate::link::{Link, LinkError};
+use crate::resource::Resource;
+use crate::state::{self, State};
+
+/// How long what is followed may take to be known.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is asked meanwhile what is wrong.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What is known of a member's policies.
+#[derive(Default)]
+pub(crate) struct Policies {
+    /// The copies and ConfigurationPolicies; nothing until the first policy.
+    own: Mutex<Option<Arc<Own>>>,
+    /// What the member serves, by group and version.
+    served: Mutex<HashMap<String, Arc<Vec<Resource>>>>,
+    watches: Mutex<HashMap<Watched, Watch>>,
+    memories: Mutex<HashMap<String, Memory>>,
+}
+
+/// What is remembered of one policy; all of it can be lost.
+#[derive(Default)]
+struct Memory {
+    templates: BTreeMap<String, TemplateMemory>,
+    /// When it comes again by itself.
+    alarm: Option<Timestamp>,
+    /// Whether something that it waits for may decide about it.
+    waits: bool,
+}
+
+/// What is remembered of one ConfigurationPolicy.
+#[derive(Clone)]
+struct TemplateMemory {
+    uid: String,
+    generation: i64,
+    rules: Arc<Result<Rules, Fault>>,
+    /// When it was last looked at.
+    evaluated: Timestamp,
+    /// The namespaces that it selected then; none if nobody knows.
+    namespaces: Option<Vec<String>>,
+    /// What the server said to changes that were only tried, by uid and version of the object.
+    tried: BTreeMap<(String, String), carry::Tried>,
+}
+
+impl Policies {
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        *self.own.lock() = None;
+        self.served.lock().clear();
+        self.watches.lock().clear();
+        self.memories.lock().clear();
+    }
+
+    /// What the member serves may have changed.
+    pub(super) fn ask_again(&self) {
+        self.served.lock().clear();
+    }
+
+    /// Whether everything that is followed is known, as far as it can be.
+    pub(super) fn are_synced(&self) -> bool {
+        let own = self.own.lock().clone();
+        own.is_none_or(|own| own.is_synced()) && self.watches.lock().values().all(Watch::is_synced)
+    }
+
+    /// Whether a policy is, or was a moment ago, on the member.
+    pub(super) fn holds(&self, key: &Key) -> bool {
+        self.own().is_some_and(|own| own.copies().get(key).is_some())
+    }
+
+    fn own(&self) -> Option<Arc<Own>> {
+        self.own.lock().clone()
+    }
+
+    /// Up to which version each watch has seen, with what it follows: resource, namespace, name and label selector.
+    pub(crate) fn seen(&self) -> Vec<(Resource, String, String, String, u64)> {
+        let mut all: Vec<_> = self
+            .watches
+            .lock()
+            .iter()
+            .map(|(id, watch)| watch.seen(id))
+            .collect();
+        if let Some(own) = self.own() {
+            all.extend(own.seen());
+        }
+        all
+    }
+}
+
+/// One policy on its member.
+struct Visit<'a> {
+    state: &'a Arc<State>,
+    lane: &'a Arc<Lane>,
+    link: &'a Link,
+    own: &'a Own,
+    name: &'a str,
+}
+
+impl Visit<'_> {
+    fn cluster(&self) -> &str {
+        &self.lane.cluster
+    }
+
+    /// Whether a member may be written now.
+    fn may_write(&self) -> Result<(), SendError> {
+        if self.state.guard.may_write() {
+            return Ok(());
+        }
+        Err(SendError::NotYet(
+            "another controller may be leading by now".into(),
+        ))
+    }
+}
+
+/// Brings a member to one policy, or looks which policies it has.
+pub(super) async fn pass(state: &Arc<State>, lane: &Arc<Lane>, name: &str) -> Result<Sent, SendError> {
+    let Some(link) = lane.link() else {
+        return Err(SendError::Member(LinkError::Unreachable(
+            "the way to the member is not known".into(),
+        )));
+    };
+    let Some(cluster) = state.cluster(&lane.cluster) else {
+        return Ok(Sent::Settled);
+    };
+    if cluster.metadata.deleting() {
+        // What it has, it keeps.
+        return Ok(Sent::Settled);
+    }
+    if name.is_empty() {
+        return look(state, lane, &link).await;
+    }
+    let key = Key::new(&lane.cluster, name);
+    let Some(replica) = replica(state, &key) else {
+        return remove::pass(state, lane, &link, &key).await;
+    };
+    let own = match own::follow(lane, &link, true).await {
+        Ok(own) => own,
+        Err(SendError::Member(error @ LinkError::Refused { .. })) => {
+            let message = format!(
+                "cluster {} refuses the definitions of policies: {error}",
+                lane.cluster
+            );
+            report::failed(state, &key, &replica, &message).await?;
+            return Err(SendError::Member(error));
+        }
+        Err(error) => return Err(error),
+    };
+    let visit = Visit {
+        state,
+        lane,
+        link: &link,
+        own: &own,
+        name,
+    };
+    match visit.keep(&replica).await {
+        Err(SendError::Member(error @ LinkError::Refused { code: 400..500, .. })) => {
+            let message = format!("cluster {} refuses the policy: {error}", lane.cluster);
+            report::failed(state, &key, &replica, &message).await?;
+            Err(SendError::Member(error))
+        }
+        result => result,
+    }
+}
+
+/// Wakes every policy that the member has or should have. Nothing is asked of a member that never had one.
+async fn look(state: &Arc<State>, lane: &Arc<Lane>, link: &Link) -> Result<Sent, SendError> {
+    let policies = state.ocm.policy_cache();
+    for cached in policies.list_in(&lane.cluster) {
+        lane.queue
+            .add_bulk(Errand::Policy(cached.key.name.to_string()), DISPATCH);
+    }
+    let serves = state.cluster(&lane.cluster).is_some_and(|cluster| {
+        let mut enabled = cluster.status.api_enablements.iter();
+        enabled.any(|group| group.group_version == replica::API_VERSION)
+    });
+    if serves {
+        // What is found there wakes itself.
+        let own = own::follow(lane, link, false).await?;
+        for copy in own.copies().list() {
+            lane.queue
+                .add_bulk(Errand::Policy(copy.key.name.to_string()), DISPATCH);
+        }
+    }
+    Ok(Sent::Settled)
+}
+
+/// Returns when everything of a kind is known, or why that may take long.
+async fn known(cache: &Cache) -> Result<(), SendError> {
+    let begun = tokio::time::Instant::now();
+    loop {
+        if cache.synced() || tokio::time::timeout(LOOK, cache.wait_synced()).await.is_ok() {
+            return Ok(());
+        }
+        if let Some(error) = cache.trouble() {
+            return Err(SendError::Member(error));
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err(SendError::Member(LinkError::Unreachable(format!(
+                "the member's {} are not known yet",
+                cache.resource().plural
+            ))));
+        }
+    }
+}
+
+/// The replica of a policy, if it is one and stays.
+fn replica(state: &State, key: &Key) -> Option<Policy> {
+    let cached = state.ocm.policy_cache().get(key)?;
+    let policy: Policy = state::parse(&cached)?;
+    (policy.metadata.label(ROOT_POLICY).is_some() && !policy.metadata.deleting()).then_some(policy)
+}
+
+impl Visit<'_> {
+    /// Brings the member to a policy, and tells what was found.
+    async fn keep(&self, replica: &Policy) -> Result<Sent, SendError> {
+        let begun = tokio::time::Instant::now();
+        let copy = self.sync_copy(replica).await?;
+        let planned = replica::plan(replica, self.cluster());
+        let mut told: Vec<(&str, Told<'static>)> = Vec::new();
+        let mut statuses = Vec::new();
+        let mut refused = None;
+        let mut due: Option<Timestamp> = None;
+        // Another revision asks for another look, whatever the intervals say.
+        let revision = replica.metadata.annotation(REVISION).unwrap_or_default();
+        let evaluated = replica
+            .status
+            .as_ref()
+            .map_or("", |status| &status.evaluated_revision);
+        let fresh = revision != evaluated;
+        let mut watched = BTreeSet::new();
+        let mut waits = false;
+        for planned in &planned {
+            waits |= !planned.dependencies.is_empty();
+            let pending = self.pending(planned);
+            let object = match (&planned.object, pending) {
+                (Err(message), _) => {
+                    told.push((&planned.name, Told::Wrong(message.clone())));
+                    statuses.push(None);
+                    continue;
+                }
+                (_, Some(Err(message))) => {
+                    told.push((&planned.name, Told::Wrong(message)));
+                    statuses.push(None);
+                    continue;
+                }
+                (_, Some(Ok(message))) => {
+                    self.put_away(&planned.name).await?;
+                    let ignored = planned.ignore_pending;
+                    told.push((&planned.name, Told::Pending { message, ignored }));
+                    statuses.push(None);
+                    continue;
+                }
+                (Ok(object), None) => object,
+            };
+            let Some(template) = self.sync_template(&copy, &planned.name, object).await? else {
+                told.push((
+                    &planned.name,
+                    Told::Wrong(format!(
+                        "another policy of the cluster has a template with the name {}",
+                        planned.name
+                    )),
+                ));
+                statuses.push(None);
+                continue;
+            };
+            let outcome = self.evaluate(&template, fresh, &mut watched).await?;
+            refused = refused.or(outcome.refused);
+            due = [due, outcome.due].into_iter().flatten().min();
+            told.push((&planned.name, Told::Unknown));
+            statuses.push(Some(outcome.status));
+        }
+        self.put_away_rest(replica, &planned).await?;
+        self.unwatch(&watched);
+        self.remember(due, waits);
+        let told: Vec<(&str, Told<'_>)> = told
+            .into_iter()
+            .zip(&statuses)
+            .map(|((name, told), status)| match status {
+                Some(status) => (name, Told::Evaluated(status)),
+                None => (name, told),
+            })
+            .collect();
+        self.report(&told, revision).await?;
+        match refused {
+            Some(what) => Err(SendError::NotYet(what)),
+            None => Ok(Sent::Member(begun.elapsed())),
+        }
+    }
+
+    /// Keeps in mind when to come again.
+    fn remember(&self, due: Option<Timestamp>, waits: bool) {
+        let mut memories = self.lane.policies.memories.lock();
+        let memory = memories.entry(self.name.to_owned()).or_default();
+        memory.waits = waits;
+        let now = self.state.clock.now();
+        if let Some(due) = due
+            && memory.alarm.is_none_or(|alarm| alarm <= now || alarm > due)
+        {
+            memory.alarm = Some(due);
+            let errand = Errand::Policy(self.name.to_owned());
+            self.lane.queue.add_at(errand, DISPATCH, due);
+        }
+    }
+}

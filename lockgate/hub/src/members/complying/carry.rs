@@ -1,0 +1,415 @@
+//! What is done about an object: tried while a policy only informs, done when it enforces.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_api::ocm::configuration::RelatedObject;
+use lockgate_engine::comply::diff::difference;
+use lockgate_engine::comply::{Fault, Judged, Recreate, Remedy, Standing, Template, is_same};
+use lockgate_engine::object;
+use serde_json::Value;
+
+use super::super::dispatching::{SendError, encode};
+use super::Visit;
+use crate::cache::{Cache, Key};
+use crate::link::{DeleteOptions, Deleted, LinkError};
+use crate::resource::Resource;
+
+/// What a server said to a change that was only tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Tried {
+    /// Nothing would change.
+    Same,
+    /// This would.
+    Differs(String),
+    /// It cannot be.
+    Refused(Fault),
+    /// It cannot be changed, only made anew.
+    Immutable(Fault),
+}
+
+/// The tries that are worth remembering, and what was refused.
+type Kept = (Option<((String, String), Tried)>, Option<String>);
+
+/// One template on its way to its objects.
+pub(super) struct Carrying<'a> {
+    pub(super) visit: &'a Visit<'a>,
+    pub(super) template: &'a Template,
+    pub(super) resource: &'a Resource,
+    pub(super) cache: &'a Arc<Cache>,
+    pub(super) enforce: bool,
+    pub(super) tried: &'a BTreeMap<(String, String), Tried>,
+}
+
+impl Carrying<'_> {
+    /// Does, or tries, what would make one object so.
+    pub(super) async fn carry(&self, one: &mut Judged) -> Result<Kept, SendError> {
+        match one.remedy.take() {
+            None => Ok((None, None)),
+            Some(Remedy::Create(object)) => {
+                let refused = if self.enforce {
+                    self.create(one, &object, Standing::Created).await?
+                } else {
+                    None
+                };
+                Ok((None, refused))
+            }
+            Some(Remedy::Delete(live)) => {
+                let refused = if self.enforce {
+                    self.delete(one, &live).await?
+                } else {
+                    None
+                };
+                Ok((None, refused))
+            }
+            Some(Remedy::Update {
+                merged,
+                live,
+                status_differs,
+            }) => self.update(one, &merged, &live, status_differs).await,
+        }
+    }
+
+    fn path(&self, one: &Judged) -> String {
+        let name = one.names.first().map_or("", String::as_str);
+        self.resource.object(&one.namespace, name)
+    }
+
+    async fn create(
+        &self,
+        one: &mut Judged,
+        object: &Value,
+        standing: Standing,
+    ) -> Result<Option<String>, SendError> {
+        self.visit.may_write()?;
+        let collection = self.resource.collection(&one.namespace) + "?fieldValidation=Strict";
+        match self.visit.link.create(&collection, encode(object)).await {
+            Ok(answer) => {
+                self.learn(one, &answer)?;
+                one.standing = standing;
+                one.made = true;
+                Ok(None)
+            }
+            Err(LinkError::AlreadyExists) => {
+                self.read_again(one).await?;
+                Err(SendError::Again)
+            }
+            Err(error) => {
+                let which = self.words(one);
+                let why = match &error {
+                    LinkError::NotFound => format!("namespace {} does not exist", one.namespace),
+                    other => said(other)?,
+                };
+                let message = format!("{which} is missing, and cannot be created, reason: `{why}`");
+                one.standing = Standing::Wrong(fault("K8s creation error", message.clone()));
+                Ok(Some(message))
+            }
+        }
+    }
+
+    async fn delete(&self, one: &mut Judged, live: &Value) -> Result<Option<String>, SendError> {
+        self.visit.may_write()?;
+        let uid = object::meta_text(live, "uid").to_owned();
+        match self
+            .visit
+            .link
+            .delete_answer(&self.path(one), &of_uid(&uid))
+            .await
+        {
+            Ok(Deleted::Gone) => {
+                self.forget(one, &uid);
+                one.standing = Standing::Deleted;
+                one.uid.clear();
+                Ok(None)
+            }
+            Ok(Deleted::Going(answer)) => {
+                self.learn(one, &answer)?;
+                Ok(Some(format!("{} is being deleted", self.words(one))))
+            }
+            Err(LinkError::NotFound) => {
+                self.forget(one, &uid);
+                one.standing = Standing::Missing;
+                one.uid.clear();
+                Ok(None)
+            }
+            Err(LinkError::Conflict) => {
+                self.read_again(one).await?;
+                Err(SendError::Again)
+            }
+            Err(error) => {
+                let message = format!(
+                    "{} exists, and cannot be deleted, reason: `{}`",
+                    self.words(one),
+                    said(&error)?
+                );
+                one.standing = Standing::Wrong(fault("K8s deletion error", message.clone()));
+                Ok(Some(message))
+            }
+        }
+    }
+
+    async fn update(
+        &self,
+        one: &mut Judged,
+        merged: &Value,
+        live: &Arc<Value>,
+        status_differs: bool,
+    ) -> Result<Kept, SendError> {
+        let id = (
+            object::meta_text(live, "uid").to_owned(),
+            object::meta_text(live, "resourceVersion").to_owned(),
+        );
+        let known = self.tried.get(&id).cloned();
+        let tried = match known {
+            Some(known) => known,
+            None => self.try_it(one, merged, live).await?,
+        };
+        let kept = Some((id, tried.clone()));
+        match tried {
+            Tried::Same => {
+                if one.standing == Standing::Differs && !status_differs {
+                    one.standing = Standing::AsSpecified;
+                    one.same_after_dry_run = true;
+                }
+                Ok((kept, None))
+            }
+            Tried::Refused(fault) => {
+                // It may be allowed later, and nobody will say so.
+                let refused = Some(fault.message.clone());
+                one.standing = Standing::Wrong(fault);
+                Ok((None, refused))
+            }
+            Tried::Immutable(fault) => {
+                if self.enforce && self.template.recreate != Recreate::Never {
+                    let refused = self.recreate(one, merged, live, status_differs).await?;
+                    return Ok((None, refused));
+                }
+                one.standing = Standing::Wrong(fault);
+                Ok((kept, None))
+            }
+            Tried::Differs(told) => {
+                one.standing = Standing::Differs;
+                one.difference = told;
+                if !self.enforce {
+                    return Ok((kept, None));
+                }
+                let refused = if self.template.recreate == Recreate::Always {
+                    self.recreate(one, merged, live, status_differs).await?
+                } else {
+                    self.replace(one, merged, status_differs).await?
+                };
+                Ok((None, refused))
+            }
+        }
+    }
+
+    /// Asks the server what would come of a change.
+    async fn try_it(&self, one: &Judged, merged: &Value, live: &Value) -> Result<Tried, SendError> {
+        let path = self.path(one) + "?dryRun=All&fieldValidation=Strict";
+        match self.visit.link.replace(&path, encode(merged)).await {
+            Ok(answer) => {
+                let answer: Value =
+                    serde_json::from_slice(&answer).map_err(|error| SendError::NotYet(error.to_string()))?;
+                if is_same(&answer, live) {
+                    return Ok(Tried::Same);
+                }
+                if !self.template.tells_difference {
+                    return Ok(Tried::Differs(String::new()));
+                }
+                let name = match one.namespace.as_str() {
+                    "" => one.names.concat(),
+                    namespace => format!("{namespace}/{}", one.names.concat()),
+                };
+                Ok(Tried::Differs(difference(&name, live, &answer)))
+            }
+            Err(LinkError::Conflict | LinkError::NotFound) => {
+                self.read_again(one).await?;
+                Err(SendError::Again)
+            }
+            Err(LinkError::Refused {
+                code: 422, message, ..
+            }) => {
+                let which = self.words(one);
+                Ok(Tried::Immutable(fault(
+                    "K8s update template error",
+                    format!(
+                        "{which} cannot be updated, likely due to immutable fields not matching, you may set \
+                         spec[\"object-templates\"][].recreateOption to recreate the object: {message}"
+                    ),
+                )))
+            }
+            Err(error) => {
+                let name = one.names.concat();
+                let why = said(&error)?;
+                Ok(Tried::Refused(fault(
+                    "K8s update template error",
+                    format!("Error validating the object {name}, the error is `{why}`"),
+                )))
+            }
+        }
+    }
+
+    async fn replace(
+        &self,
+        one: &mut Judged,
+        merged: &Value,
+        status_differs: bool,
+    ) -> Result<Option<String>, SendError> {
+        self.visit.may_write()?;
+        let path = self.path(one) + "?fieldValidation=Strict";
+        match self.visit.link.replace(&path, encode(merged)).await {
+            Ok(answer) => {
+                self.learn(one, &answer)?;
+                if !status_differs {
+                    one.standing = Standing::Updated;
+                }
+                one.difference.clear();
+                Ok(None)
+            }
+            Err(LinkError::Conflict | LinkError::NotFound) => {
+                self.read_again(one).await?;
+                Err(SendError::Again)
+            }
+            Err(error) => {
+                let message = format!(
+                    "Error updating the object `{}`, the error is `{}`",
+                    one.names.concat(),
+                    said(&error)?
+                );
+                one.standing = Standing::Wrong(fault("K8s update template error", message.clone()));
+                Ok(Some(message))
+            }
+        }
+    }
+
+    /// Makes an object anew.
+    async fn recreate(
+        &self,
+        one: &mut Judged,
+        merged: &Value,
+        live: &Value,
+        status_differs: bool,
+    ) -> Result<Option<String>, SendError> {
+        if let Some(refused) = self.delete(one, live).await? {
+            return Ok(Some(refused));
+        }
+        let mut object = merged.clone();
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            for field in [
+                "uid",
+                "resourceVersion",
+                "creationTimestamp",
+                "generation",
+                "managedFields",
+            ] {
+                metadata.remove(field);
+            }
+        }
+        one.difference.clear();
+        let standing = if status_differs {
+            Standing::Differs
+        } else {
+            Standing::Updated
+        };
+        self.create(one, &object, standing).await
+    }
+
+    /// `configmaps [box] in namespace shop`.
+    fn words(&self, one: &Judged) -> String {
+        let names = one.names.join(", ");
+        let place = match one.namespace.as_str() {
+            "" => String::new(),
+            namespace => format!(" in namespace {namespace}"),
+        };
+        format!("{} [{names}]{place}", self.resource.plural)
+    }
+
+    fn key(one: &Judged) -> Key {
+        Key::new(&one.namespace, one.names.first().map_or("", String::as_str))
+    }
+
+    fn learn(&self, one: &mut Judged, answer: &[u8]) -> Result<(), SendError> {
+        self.cache.learn(answer).map_err(SendError::Member)?;
+        let object: Value =
+            serde_json::from_slice(answer).map_err(|error| SendError::NotYet(error.to_string()))?;
+        object::meta_text(&object, "uid").clone_into(&mut one.uid);
+        Ok(())
+    }
+
+    fn forget(&self, one: &Judged, uid: &str) {
+        self.cache.forget(&Self::key(one), uid);
+    }
+
+    /// Reads an object that has moved on.
+    async fn read_again(&self, one: &Judged) -> Result<(), SendError> {
+        match self.visit.link.get(&self.path(one)).await {
+            Ok(answer) => self.cache.learn_read(&answer).map_err(SendError::Member),
+            Err(LinkError::NotFound) => {
+                let key = Self::key(one);
+                if let Some(cached) = self.cache.get(&key) {
+                    self.cache.forget(&key, &cached.uid);
+                }
+                Ok(())
+            }
+            Err(error) => Err(SendError::Member(error)),
+        }
+    }
+}
+
+impl Visit<'_> {
+    /// Deletes objects that nobody speaks of any more; gives those that are still there.
+    pub(super) async fn prune(&self, objects: &[RelatedObject]) -> Result<Vec<RelatedObject>, SendError> {
+        let mut left = Vec::new();
+        for related in objects {
+            let object = &related.object;
+            let Some(resource) = self.resource(&object.api_version, &object.kind).await? else {
+                // What the member does not serve, it does not have.
+                continue;
+            };
+            let uid = related.properties.as_ref().map_or("", |known| &known.uid);
+            self.may_write()?;
+            let path = resource.object(&object.metadata.namespace, &object.metadata.name);
+            match self.link.delete_answer(&path, &of_uid(uid)).await {
+                // Of another uid it is somebody else's.
+                Ok(Deleted::Gone) | Err(LinkError::NotFound | LinkError::Conflict) => {}
+                Ok(Deleted::Going(_)) => left.push(related.clone()),
+                Err(error @ LinkError::Refused { code: 400..500, .. }) => {
+                    tracing::warn!(cluster = %self.cluster(), policy = %self.name, %error, "not pruned");
+                    left.push(related.clone());
+                }
+                Err(error) => return Err(SendError::Member(error)),
+            }
+        }
+        Ok(left)
+    }
+}
+
+fn of_uid(uid: &str) -> DeleteOptions {
+    DeleteOptions {
+        uid: Some(uid.to_owned()),
+        propagation: Some("Background"),
+        ..DeleteOptions::default()
+    }
+}
+
+fn fault(reason: &str, message: String) -> Fault {
+    Fault {
+        reason: reason.to_owned(),
+        message,
+    }
+}
+
+/// What a refusal says; trouble on the way is no refusal.
+fn said(error: &LinkError) -> Result<String, SendError> {
+    match error {
+        LinkError::Refused {
+            code: 400..500,
+            message,
+            ..
+        } => Ok(message.clone()),
+        other => Err(SendError::Member(other.clone())),
+    }
+}

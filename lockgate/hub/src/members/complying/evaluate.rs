@@ -1,0 +1,308 @@
+//! One ConfigurationPolicy: is it time to look, what is found, and what is told of it on the member.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use lockgate_api::ocm::ConfigurationPolicy;
+use lockgate_api::ocm::configuration::ConfigurationStatus;
+use lockgate_api::ocm::policy::COMPLIANT;
+use lockgate_engine::comply::{
+    Concluded, Evaluated, Every, Outcome, Rules, Served, Subject, conclude, judge, rules,
+};
+use lockgate_engine::object;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::dispatching::SendError;
+use super::watches::{Known, Watched};
+use super::{TemplateMemory, Visit};
+use crate::cache::Key;
+use crate::clock::later;
+use crate::link::LinkError;
+use crate::resource::Resource;
+use crate::template::encode_status;
+
+/// What came of one ConfigurationPolicy.
+pub(super) struct Looked {
+    /// What it says from now on.
+    pub(super) status: ConfigurationStatus,
+    /// When to look again, if nothing happens before.
+    pub(super) due: Option<Timestamp>,
+    /// What the member refused, and may not refuse later.
+    pub(super) refused: Option<String>,
+}
+
+impl Visit<'_> {
+    /// Looks at one ConfigurationPolicy, if it is time to.
+    pub(super) async fn evaluate(
+        &self,
+        policy: &ConfigurationPolicy,
+        fresh: bool,
+        watched: &mut BTreeSet<Watched>,
+    ) -> Result<Looked, SendError> {
+        let mut memory = self.recall(policy);
+        let previous = policy.status.clone().unwrap_or_default();
+        let now = self.state.clock.now();
+        let namespaces = match &*memory.rules {
+            Ok(rules) => self.namespaces(rules, watched).await?,
+            Err(_) => Vec::new(),
+        };
+        let must = fresh
+            || previous.last_evaluated_generation != Some(policy.metadata.generation)
+            || previous.compliant.is_empty()
+            || memory
+                .namespaces
+                .as_ref()
+                .is_some_and(|before| *before != namespaces);
+        if let (Ok(rules), false) = (&*memory.rules, must) {
+            let due = match rules.every(previous.compliant == COMPLIANT) {
+                Every::Watch => Some(now),
+                Every::Never => None,
+                Every::After(wait) => Some(later(memory.evaluated, wait)),
+            };
+            if due.is_none_or(|due| due > now) {
+                // What it selects stays watched: with the next look it must be known.
+                self.follow(rules, &namespaces, watched).await?;
+                self.keep_memory(policy, memory);
+                return Ok(Looked {
+                    status: previous,
+                    due,
+                    refused: None,
+                });
+            }
+        }
+        memory.evaluated = now;
+        memory.namespaces = Some(namespaces.clone());
+        let rules = memory.rules.clone();
+        let (outcomes, refused) = match &*rules {
+            Ok(rules) => self.judge_all(rules, &namespaces, &mut memory, watched).await?,
+            Err(fault) => (vec![Err(fault.clone())], None),
+        };
+        let concluded = conclude(
+            &previous,
+            &Evaluated {
+                outcomes: &outcomes,
+                generation: policy.metadata.generation,
+                enforce: rules.as_ref().as_ref().is_ok_and(|rules| rules.enforce),
+                prune: rules::prune(&policy.spec),
+                now,
+            },
+        );
+        let status = self.conclude(policy, &previous, concluded).await?;
+        let due = match (&*rules, status.compliant == COMPLIANT) {
+            (Ok(rules), compliant) => match rules.every(compliant) {
+                Every::After(wait) => Some(later(now, wait)),
+                Every::Watch | Every::Never => None,
+            },
+            (Err(_), _) => None,
+        };
+        self.keep_memory(policy, memory);
+        Ok(Looked { status, due, refused })
+    }
+
+    /// Prunes what is to go, and writes the status if it says something new.
+    async fn conclude(
+        &self,
+        policy: &ConfigurationPolicy,
+        previous: &ConfigurationStatus,
+        concluded: Concluded,
+    ) -> Result<ConfigurationStatus, SendError> {
+        let Concluded { mut status, prune } = concluded;
+        if !prune.is_empty() {
+            let left = self.prune(&prune).await?;
+            status.pending_prune = left;
+        }
+        if status == *previous {
+            return Ok(status);
+        }
+        self.may_write()?;
+        let templates = self.own.templates();
+        let resource = templates.resource();
+        let key = Key::new(self.cluster(), &policy.metadata.name);
+        let body = encode_status(resource, &policy.metadata, &status);
+        let path = resource.status(&key.namespace, &key.name);
+        let _: Value = self.put(templates, &key, &path, body).await?;
+        Ok(status)
+    }
+
+    /// What is remembered of a ConfigurationPolicy, as far as it is still the same.
+    fn recall(&self, policy: &ConfigurationPolicy) -> TemplateMemory {
+        let metadata = &policy.metadata;
+        let memories = self.lane.policies.memories.lock();
+        let known = memories
+            .get(self.name)
+            .and_then(|memory| memory.templates.get(&metadata.name))
+            .filter(|known| known.uid == metadata.uid && known.generation == metadata.generation)
+            .cloned();
+        drop(memories);
+        known.unwrap_or_else(|| {
+            let status = policy.status.as_ref();
+            let evaluated = status.and_then(|status| status.last_evaluated.parse().ok());
+            TemplateMemory {
+                uid: metadata.uid.clone(),
+                generation: metadata.generation,
+                rules: Arc::new(Rules::read(&policy.spec)),
+                evaluated: evaluated.unwrap_or(Timestamp::UNIX_EPOCH),
+                namespaces: None,
+                tried: Default::default(),
+            }
+        })
+    }
+
+    fn keep_memory(&self, policy: &ConfigurationPolicy, memory: TemplateMemory) {
+        let mut memories = self.lane.policies.memories.lock();
+        let all = memories.entry(self.name.to_owned()).or_default();
+        all.templates.insert(policy.metadata.name.clone(), memory);
+    }
+
+    /// The namespaces that a policy selects, by name.
+    async fn namespaces(
+        &self,
+        rules: &Rules,
+        watched: &mut BTreeSet<Watched>,
+    ) -> Result<Vec<String>, SendError> {
+        let Some(selector) = rules.namespaces.as_ref().filter(|_| rules.selects_namespaces()) else {
+            return Ok(Vec::new());
+        };
+        let cache = self.watch(Watched::namespaces(), watched).await?;
+        let mut names = Vec::new();
+        cache.for_each(|cached| {
+            let labels: Value = cached.parse().unwrap_or_default();
+            if selector.selects(&cached.key.name, object::labels(&labels), cached.terminating) {
+                names.push(cached.key.name.to_string());
+            }
+        });
+        Ok(names)
+    }
+
+    /// What the policy's templates speak of on this member.
+    async fn subjects(&self, rules: &Rules, namespaces: &[String]) -> Result<Vec<SubjectHere>, SendError> {
+        let mut all = Vec::with_capacity(rules.templates.len());
+        for template in &rules.templates {
+            let (api_version, kind) = (
+                object::text(&template.object, "apiVersion"),
+                object::text(&template.object, "kind"),
+            );
+            let resource = self.resource(api_version, kind).await?;
+            let served = resource.as_ref().map(|resource| Served {
+                plural: resource.plural.clone(),
+                namespaced: resource.namespaced,
+            });
+            let subject = Subject::of(template, namespaces, served);
+            all.push(subject.and_then(|subject| {
+                let resource = resource.ok_or_else(|| rules::Fault::template("the kind is not served"))?;
+                Ok((subject, resource))
+            }));
+        }
+        Ok(all)
+    }
+
+    /// Keeps watching what the policy selects.
+    async fn follow(
+        &self,
+        rules: &Rules,
+        namespaces: &[String],
+        watched: &mut BTreeSet<Watched>,
+    ) -> Result<(), SendError> {
+        for (subject, resource) in self.subjects(rules, namespaces).await?.into_iter().flatten() {
+            self.watch(Watched::of(&subject, &resource), watched).await?;
+        }
+        Ok(())
+    }
+
+    /// Judges all objects of all templates, and does what is to be done about them.
+    async fn judge_all(
+        &self,
+        rules: &Rules,
+        namespaces: &[String],
+        memory: &mut TemplateMemory,
+        watched: &mut BTreeSet<Watched>,
+    ) -> Result<(Vec<Outcome>, Option<String>), SendError> {
+        let mut outcomes = Vec::with_capacity(rules.templates.len());
+        let mut refused = None;
+        let tried = std::mem::take(&mut memory.tried);
+        let subjects = self.subjects(rules, namespaces).await?;
+        for (template, subject) in rules.templates.iter().zip(subjects) {
+            let (subject, resource) = match subject {
+                Ok(found) => found,
+                Err(fault) => {
+                    outcomes.push(Err(fault));
+                    continue;
+                }
+            };
+            let cache = self.watch(Watched::of(&subject, &resource), watched).await?;
+            let mut judged = judge(template, &subject, &Known(&cache));
+            for one in &mut judged {
+                let enforce = rules.enforce && !template.is_search();
+                let carried = super::carry::Carrying {
+                    visit: self,
+                    template,
+                    resource: &resource,
+                    cache: &cache,
+                    enforce,
+                    tried: &tried,
+                };
+                let (kept, no) = carried.carry(one).await?;
+                memory.tried.extend(kept);
+                refused = refused.or(no);
+            }
+            outcomes.push(Ok((subject, judged)));
+        }
+        Ok((outcomes, refused))
+    }
+
+    /// What the member serves of a kind.
+    pub(super) async fn resource(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Option<Resource>, SendError> {
+        let known = self.lane.policies.served.lock().get(api_version).cloned();
+        let resources = match known {
+            Some(known) => known,
+            None => {
+                let asked = Arc::new(self.ask(api_version).await?);
+                let mut served = self.lane.policies.served.lock();
+                served.insert(api_version.to_owned(), asked.clone());
+                asked
+            }
+        };
+        Ok(resources.iter().find(|resource| resource.kind == kind).cloned())
+    }
+
+    async fn ask(&self, api_version: &str) -> Result<Vec<Resource>, SendError> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let any = Resource::new(group, version, "", "", false);
+        let path = any.collection("");
+        match self.link.get(path.trim_end_matches('/')).await {
+            Ok(answer) => {
+                let list: ServedList = serde_json::from_slice(&answer)
+                    .map_err(|error| SendError::NotYet(format!("discovery of {api_version}: {error}")))?;
+                let resources = list.resources.into_iter().filter(|one| !one.name.contains('/'));
+                Ok(resources
+                    .map(|one| Resource::new(group, version, &one.name, &one.kind, one.namespaced))
+                    .collect())
+            }
+            Err(LinkError::NotFound | LinkError::NotServed) => Ok(Vec::new()),
+            Err(error) => Err(SendError::Member(error)),
+        }
+    }
+}
+
+/// What a template speaks of, and where that is served.
+type SubjectHere = Result<(Subject, Resource), rules::Fault>;
+
+#[derive(Deserialize)]
+struct ServedList {
+    #[serde(default)]
+    resources: Vec<ServedOne>,
+}
+
+#[derive(Deserialize)]
+struct ServedOne {
+    name: String,
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+}

@@ -1,0 +1,131 @@
+//! The policies on a member: their definitions, the copies of replicas, and the ConfigurationPolicies.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use lockgate_api::definitions::policy_crds;
+use lockgate_api::ocm::policy::PARENT_POLICY;
+use lockgate_engine::object;
+use serde_json::Value;
+
+use super::super::dispatching::SendError;
+use super::super::lane::{Errand, Lane, OBSERVE};
+use super::{PATIENCE, known};
+use crate::cache::{Cache, Change};
+use crate::install;
+use crate::link::Link;
+use crate::resource::Resource;
+use crate::watch::{Following, follow as follow_resource};
+
+/// How long a change waits for more of the same.
+const OBSERVE_AFTER: Duration = Duration::from_millis(30);
+
+/// What is followed of a member's policies.
+pub(super) struct Own {
+    copies: Following,
+    templates: Following,
+}
+
+impl Own {
+    /// The copies of replicas.
+    pub(super) fn copies(&self) -> &Arc<Cache> {
+        &self.copies.cache
+    }
+
+    /// The ConfigurationPolicies.
+    pub(super) fn templates(&self) -> &Arc<Cache> {
+        &self.templates.cache
+    }
+
+    pub(super) fn is_synced(&self) -> bool {
+        [self.copies(), self.templates()]
+            .into_iter()
+            .all(|cache| cache.synced() || cache.trouble().is_some())
+    }
+
+    pub(super) fn seen(&self) -> [(Resource, String, String, String, u64); 2] {
+        [self.copies(), self.templates()].map(|cache| {
+            (
+                cache.resource().clone(),
+                cache.namespace().to_owned(),
+                String::new(),
+                String::new(),
+                cache.seen_version(),
+            )
+        })
+    }
+}
+
+/// Follows the policies of a member; its definitions are installed first, if that is asked.
+pub(super) async fn follow(lane: &Arc<Lane>, link: &Link, install: bool) -> Result<Arc<Own>, SendError> {
+    let followed = lane.policies.own();
+    let own = match followed {
+        Some(own) => own,
+        None => {
+            if install {
+                put_definitions(link).await?;
+            }
+            let mut slot = lane.policies.own.lock();
+            slot.get_or_insert_with(|| Arc::new(start(lane, link))).clone()
+        }
+    };
+    known(own.copies()).await?;
+    known(own.templates()).await?;
+    Ok(own)
+}
+
+async fn put_definitions(link: &Link) -> Result<(), SendError> {
+    for definition in policy_crds() {
+        install::put_on_member(link, &definition)
+            .await
+            .map_err(SendError::Member)?;
+    }
+    for definition in policy_crds() {
+        let name = object::meta_text(&definition, "name").to_owned();
+        if tokio::time::timeout(PATIENCE, install::established(link, &name))
+            .await
+            .is_err()
+        {
+            return Err(SendError::NotYet(format!(
+                "{name} is not served by the member yet"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn start(lane: &Arc<Lane>, link: &Link) -> Own {
+    let told = |lane: Weak<Lane>, name: fn(&Change) -> Option<String>| {
+        move |change: &Change| {
+            let (Some(lane), false) = (lane.upgrade(), change.own) else {
+                return;
+            };
+            if let Some(name) = name(change) {
+                lane.queue.add_soon(Errand::Policy(name), OBSERVE, OBSERVE_AFTER);
+            }
+        }
+    };
+    let copy = |change: &Change| change.key().map(|key| key.name.to_string());
+    let parent = |change: &Change| {
+        let cached = change.new.as_ref().or(change.old.as_ref())?;
+        let template: Value = cached.parse().ok()?;
+        object::label(&template, PARENT_POLICY).map(str::to_owned)
+    };
+    let weak = || Arc::downgrade(lane);
+    Own {
+        copies: follow_resource(
+            link,
+            &Resource::policies(),
+            &lane.cluster,
+            None,
+            told(weak(), copy),
+        ),
+        templates: follow_resource(
+            link,
+            &Resource::configuration_policies(),
+            &lane.cluster,
+            None,
+            told(weak(), parent),
+        ),
+    }
+}

@@ -1,0 +1,120 @@
+//! What is told of a policy: on the copy, and on the replica.
+
+use std::sync::Arc;
+
+use lockgate_api::ocm::Policy;
+use lockgate_api::ocm::policy::{PolicyStatus, REVISION, TemplateDetails};
+use lockgate_engine::comply::replica::{self, Told};
+use serde_json::Value;
+
+use super::super::dispatching::SendError;
+use super::super::lane::{Errand, OBSERVE};
+use super::Visit;
+use crate::cache::Key;
+use crate::resource::Resource;
+use crate::state::{self, State};
+use crate::template::{self, encode_status};
+
+impl Visit<'_> {
+    /// Tells what was found of every template, of one revision.
+    pub(super) async fn report(&self, told: &[(&str, Told<'_>)], revision: &str) -> Result<(), SendError> {
+        let key = Key::new(self.cluster(), self.name);
+        let Some(replica) = super::replica(self.state, &key) else {
+            return Ok(());
+        };
+        if replica.metadata.annotation(REVISION).unwrap_or_default() != revision {
+            // There is another by now, and it was not looked at.
+            return Err(SendError::Again);
+        }
+        let copies = self.own.copies();
+        let copy: Option<Policy> = copies.get(&key).and_then(|cached| state::parse(&cached));
+        let before = replica.status.clone().unwrap_or_default();
+        let now = self.state.clock.now();
+        let (details, compliant) = replica::report(self.name, &before, told, now);
+        let mut changed = false;
+        if let Some(copy) = copy {
+            let was = copy.status.clone().unwrap_or_default();
+            // The history of a copy goes with it; that of the replica is what people read.
+            let status = PolicyStatus {
+                rollout_status: before.rollout_status.clone(),
+                rollout_status_transition_time: before.rollout_status_transition_time.clone(),
+                ..said(&was, &details, compliant, revision)
+            };
+            if status != was {
+                changed = was.compliant != status.compliant;
+                self.may_write()?;
+                let resource = copies.resource();
+                let path = resource.status(&key.namespace, &key.name);
+                let body = encode_status(resource, &copy.metadata, &status);
+                let _: Value = self.put(copies, &key, &path, body).await?;
+            }
+        }
+        write(self.state, &key, &replica, &details, compliant, revision).await?;
+        if changed {
+            self.wake_dependents();
+        }
+        Ok(())
+    }
+
+    /// Wakes the policies of this member that wait for others.
+    pub(super) fn wake_dependents(&self) {
+        for (name, memory) in self.lane.policies.memories.lock().iter() {
+            if memory.waits && name != self.name {
+                self.lane.queue.add(Errand::Policy(name.clone()), OBSERVE);
+            }
+        }
+    }
+}
+
+/// What a status says with this compliance.
+fn said(was: &PolicyStatus, details: &[TemplateDetails], compliant: &str, revision: &str) -> PolicyStatus {
+    PolicyStatus {
+        compliant: compliant.to_owned(),
+        details: details.to_vec(),
+        evaluated_revision: revision.to_owned(),
+        ..was.clone()
+    }
+}
+
+/// Tells of a replica that cannot even be brought to its member.
+pub(super) async fn failed(
+    state: &Arc<State>,
+    key: &Key,
+    replica: &Policy,
+    message: &str,
+) -> Result<(), SendError> {
+    let planned = replica::plan(replica, &key.namespace);
+    let told: Vec<(&str, Told<'_>)> = planned
+        .iter()
+        .map(|planned| (planned.name.as_str(), Told::Wrong(message.to_owned())))
+        .collect();
+    let before = replica.status.clone().unwrap_or_default();
+    let (details, compliant) = replica::report(&key.name, &before, &told, state.clock.now());
+    // Nothing was evaluated, so that the revision stays what it was.
+    let revision = before.evaluated_revision.clone();
+    write(state, key, replica, &details, compliant, &revision).await
+}
+
+async fn write(
+    state: &Arc<State>,
+    key: &Key,
+    replica: &Policy,
+    details: &[TemplateDetails],
+    compliant: &str,
+    revision: &str,
+) -> Result<(), SendError> {
+    let before = replica.status.clone().unwrap_or_default();
+    let status = said(&before, details, compliant, revision);
+    if status == before {
+        return Ok(());
+    }
+    let policies = state.ocm.policy_cache();
+    let resource = Resource::policies();
+    let body = encode_status(&resource, &replica.metadata, &status);
+    let what = "failed to write the compliance of a policy";
+    match template::replace_status(state, policies, &resource, key, body, what).await {
+        Ok(_) => Ok(()),
+        Err(template::PassError::Again) => Err(SendError::Again),
+        Err(error) => Err(SendError::Hub(error)),
+    }
+}

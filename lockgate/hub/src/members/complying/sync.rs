@@ -1,0 +1,313 @@
+//! The copy of a replica on its member, and the ConfigurationPolicies that are made from it.
+
+use lockgate_api::ocm::policy::{PARENT_POLICY, Policy, ROOT_POLICY};
+use lockgate_api::ocm::{CLUSTER_NAMESPACE, ConfigurationPolicy};
+use lockgate_engine::comply::replica::{self, Planned};
+use lockgate_engine::comply::rules;
+use lockgate_engine::comply::{Prune, status};
+use lockgate_engine::object;
+use serde_json::{Value, json};
+
+use super::super::dispatching::{SendError, encode};
+use super::Visit;
+use crate::cache::{Cache, Key};
+use crate::link::{DeleteOptions, LinkError};
+use crate::resource::Resource;
+use crate::state;
+use crate::template;
+
+impl Visit<'_> {
+    fn key(&self, name: &str) -> Key {
+        Key::new(self.cluster(), name)
+    }
+
+    /// Brings the copy to its replica.
+    pub(super) async fn sync_copy(&self, replica: &Policy) -> Result<Policy, SendError> {
+        let copies = self.own.copies();
+        let key = self.key(self.name);
+        let present: Option<Policy> = copies.get(&key).and_then(|cached| state::parse(&cached));
+        let Some(present) = present else {
+            let mut made = Policy {
+                spec: replica.spec.clone(),
+                ..Policy::default()
+            };
+            made.metadata.name = self.name.to_owned();
+            made.metadata.namespace = self.cluster().to_owned();
+            made.metadata.labels.clone_from(&replica.metadata.labels);
+            made.metadata
+                .annotations
+                .clone_from(&replica.metadata.annotations);
+            return self
+                .create(copies, &key, template::encode(copies.resource(), &made))
+                .await;
+        };
+        if present.metadata.label(ROOT_POLICY).is_none() {
+            return Err(SendError::NotYet(format!(
+                "cluster {} has a policy {} of its own in the namespace of that name",
+                self.cluster(),
+                self.name
+            )));
+        }
+        if present.metadata.deleting() {
+            return Err(SendError::NotYet("the member's policy is being deleted".into()));
+        }
+        let same = present.spec == replica.spec
+            && present.metadata.labels == replica.metadata.labels
+            && present.metadata.annotations == replica.metadata.annotations;
+        if same {
+            return Ok(present);
+        }
+        let mut next = present;
+        next.spec.clone_from(&replica.spec);
+        next.metadata.labels.clone_from(&replica.metadata.labels);
+        next.metadata
+            .annotations
+            .clone_from(&replica.metadata.annotations);
+        next.status = None;
+        self.replace(copies, &key, template::encode(copies.resource(), &next))
+            .await
+    }
+
+    /// What a template says while it waits for others.
+    pub(super) fn pending(&self, planned: &Planned) -> Option<Result<String, String>> {
+        replica::pending(planned, |dependency| {
+            let cache = match dependency.kind.as_str() {
+                "Policy" => self.own.copies(),
+                "ConfigurationPolicy" => self.own.templates(),
+                _ => return None,
+            };
+            let cached = cache.find(self.cluster(), &dependency.name)?;
+            let found: Value = cached.parse().ok()?;
+            found["status"]["compliant"].as_str().map(str::to_owned)
+        })
+    }
+
+    /// Brings a ConfigurationPolicy to its template; `None` if it belongs to another policy.
+    pub(super) async fn sync_template(
+        &self,
+        copy: &Policy,
+        name: &str,
+        planned: &Value,
+    ) -> Result<Option<ConfigurationPolicy>, SendError> {
+        let templates = self.own.templates();
+        let key = self.key(name);
+        let mut wanted = planned.clone();
+        wanted["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": replica::API_VERSION,
+            "kind": "Policy",
+            "name": copy.metadata.name,
+            "uid": copy.metadata.uid,
+        }]);
+        let Some(present) = self.template(name) else {
+            return Ok(Some(self.create(templates, &key, encode(&wanted)).await?));
+        };
+        if object::label(&present, PARENT_POLICY) != Some(self.name) {
+            return Ok(None);
+        }
+        if object::deleting(&present) {
+            return Err(SendError::NotYet(format!(
+                "the member's ConfigurationPolicy {name} is being deleted"
+            )));
+        }
+        if replica::says_the_same(&present, &wanted) {
+            return typed(&present).map(Some);
+        }
+        for field in ["uid", "resourceVersion"] {
+            wanted["metadata"][field] = present["metadata"][field].clone();
+        }
+        Ok(Some(self.replace(templates, &key, encode(&wanted)).await?))
+    }
+
+    fn template(&self, name: &str) -> Option<Value> {
+        let cached = self.own.templates().get(&self.key(name))?;
+        cached.parse().ok()
+    }
+
+    /// Takes away the ConfigurationPolicy of a template that waits.
+    pub(super) async fn put_away(&self, name: &str) -> Result<(), SendError> {
+        let Some(template) = self.template(name) else {
+            return Ok(());
+        };
+        if object::label(&template, PARENT_POLICY) == Some(self.name) {
+            self.take_away(&typed(&template)?, false).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes away the ConfigurationPolicies of templates that the policy has no longer. What one of them made, and would take
+    /// with it if it enforced, is not forgotten while the policy only informs: it stays until it can be done.
+    pub(super) async fn put_away_rest(&self, replica: &Policy, planned: &[Planned]) -> Result<(), SendError> {
+        let informs = replica.spec.remediation_action.eq_ignore_ascii_case("inform");
+        for template in self.made_templates() {
+            let name = &template.metadata.name;
+            let listed = planned
+                .iter()
+                .any(|planned| planned.name == *name && planned.object.is_ok());
+            if listed {
+                continue;
+            }
+            let prune = rules::prune(&template.spec);
+            let status = template.status.clone().unwrap_or_default();
+            let takes = prune != Prune::Nothing && !status::all_that_goes(&status, prune).is_empty();
+            if takes && informs {
+                continue;
+            }
+            self.take_away(&template, true).await?;
+        }
+        Ok(())
+    }
+
+    /// The ConfigurationPolicies that were made from this policy.
+    pub(super) fn made_templates(&self) -> Vec<ConfigurationPolicy> {
+        let all = self.own.templates().list();
+        let mine = all.iter().filter_map(|cached| {
+            let template: ConfigurationPolicy = state::parse(cached)?;
+            (template.metadata.label(PARENT_POLICY) == Some(self.name)).then_some(template)
+        });
+        mine.collect()
+    }
+
+    /// Takes a ConfigurationPolicy away, and what goes with it if it enforces, or if it did and is told to.
+    pub(super) async fn take_away(
+        &self,
+        template: &ConfigurationPolicy,
+        told: bool,
+    ) -> Result<(), SendError> {
+        let prune = rules::prune(&template.spec);
+        let enforces = template.spec.remediation_action.eq_ignore_ascii_case("enforce");
+        if prune != Prune::Nothing && (enforces || told) {
+            let status = template.status.clone().unwrap_or_default();
+            let left = self.prune(&status::all_that_goes(&status, prune)).await?;
+            if !left.is_empty() {
+                return Err(SendError::NotYet(format!(
+                    "objects of ConfigurationPolicy {} are still there",
+                    template.metadata.name
+                )));
+            }
+        }
+        if let Some(memory) = self.lane.policies.memories.lock().get_mut(self.name) {
+            memory.templates.remove(&template.metadata.name);
+        }
+        let templates = self.own.templates();
+        self.delete(templates, &template.metadata.name, &template.metadata.uid)
+            .await
+    }
+
+    /// Deletes a copy or a ConfigurationPolicy.
+    pub(super) async fn delete(
+        &self,
+        cache: &std::sync::Arc<Cache>,
+        name: &str,
+        uid: &str,
+    ) -> Result<(), SendError> {
+        self.may_write()?;
+        let options = DeleteOptions {
+            uid: Some(uid.to_owned()),
+            propagation: Some("Background"),
+            ..DeleteOptions::default()
+        };
+        let path = cache.resource().object(self.cluster(), name);
+        match self.link.delete(&path, &options).await {
+            Ok(()) | Err(LinkError::NotFound) => {
+                cache.forget(&self.key(name), uid);
+                Ok(())
+            }
+            Err(LinkError::Conflict) => Err(SendError::Again),
+            Err(error) => Err(SendError::Member(error)),
+        }
+    }
+
+    async fn create<T: serde::de::DeserializeOwned>(
+        &self,
+        cache: &Cache,
+        key: &Key,
+        body: Vec<u8>,
+    ) -> Result<T, SendError> {
+        self.may_write()?;
+        let collection = cache.resource().collection(&key.namespace);
+        let mut answer = self.link.create(&collection, body.clone()).await;
+        if matches!(answer, Err(LinkError::NotFound)) {
+            self.make_namespace().await?;
+            answer = self.link.create(&collection, body).await;
+        }
+        match answer {
+            Ok(answer) => learned(cache, &answer),
+            Err(LinkError::AlreadyExists) => {
+                let path = cache.resource().object(&key.namespace, &key.name);
+                if let Ok(found) = self.link.get(&path).await {
+                    cache.learn_read(&found).map_err(SendError::Member)?;
+                }
+                Err(SendError::Again)
+            }
+            Err(error) => Err(SendError::Member(error)),
+        }
+    }
+
+    async fn replace<T: serde::de::DeserializeOwned>(
+        &self,
+        cache: &Cache,
+        key: &Key,
+        body: Vec<u8>,
+    ) -> Result<T, SendError> {
+        self.may_write()?;
+        let path = cache.resource().object(&key.namespace, &key.name);
+        self.put(cache, key, &path, body).await
+    }
+
+    /// Replaces an object or its status.
+    pub(super) async fn put<T: serde::de::DeserializeOwned>(
+        &self,
+        cache: &Cache,
+        key: &Key,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<T, SendError> {
+        match self.link.replace(path, body).await {
+            Ok(answer) => learned(cache, &answer),
+            Err(LinkError::Conflict | LinkError::NotFound) => {
+                match self
+                    .link
+                    .get(&cache.resource().object(&key.namespace, &key.name))
+                    .await
+                {
+                    Ok(found) => cache.learn_read(&found).map_err(SendError::Member)?,
+                    Err(LinkError::NotFound) => {
+                        if let Some(cached) = cache.get(key) {
+                            cache.forget(key, &cached.uid);
+                        }
+                    }
+                    Err(error) => return Err(SendError::Member(error)),
+                }
+                Err(SendError::Again)
+            }
+            Err(error) => Err(SendError::Member(error)),
+        }
+    }
+
+    /// Makes the namespace of the cluster on the member.
+    async fn make_namespace(&self) -> Result<(), SendError> {
+        let namespaces = Resource::namespaces();
+        let name = self.cluster();
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": name, "labels": {CLUSTER_NAMESPACE: name}},
+        });
+        match self
+            .link
+            .create(&namespaces.collection(""), encode(&namespace))
+            .await
+        {
+            Ok(_) | Err(LinkError::AlreadyExists) => Ok(()),
+            Err(error) => Err(SendError::Member(error)),
+        }
+    }
+}
+
+fn learned<T: serde::de::DeserializeOwned>(cache: &Cache, answer: &[u8]) -> Result<T, SendError> {
+    cache.learn(answer).map_err(SendError::Member)?;
+    serde_json::from_slice(answer).map_err(|error| SendError::NotYet(error.to_string()))
+}
+
+fn typed(template: &Value) -> Result<ConfigurationPolicy, SendError> {
+    serde_json::from_value(template.clone()).map_err(|error| SendError::NotYet(error.to_string()))
+}
