@@ -148,7 +148,7 @@ pub(super) fn message(run: &Run<'_>, input: &RunInput<'_>, held: Option<&str>) -
     let outside = input.groups.outside();
     if !run.is_complete() && !outside.is_empty() {
         text.push_str("; ");
-        text.push_str(&some(outside.iter().map(String::as_str)));
+        text.push_str(&some(outside.iter().map(String::as_str), NAMES));
         text.push_str(" not in the placement, last");
     }
     if !run.is_complete() && !run.removes && !input.leaving.is_empty() {
