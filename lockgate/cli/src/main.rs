@@ -85,6 +85,8 @@ enum Bench {
     Api(lockgate_bench::ApiArguments),
     /// Propagation: objects through the hub to every member
     Fleet(lockgate_bench::FleetArguments),
+    /// A policy that is enforced group by group
+    Policy(lockgate_bench::PolicyArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -124,6 +126,7 @@ fn main() -> std::process::ExitCode {
             let measured = match bench {
                 Bench::Api(arguments) => lockgate_bench::run(arguments),
                 Bench::Fleet(arguments) => lockgate_bench::run_fleet(&arguments),
+                Bench::Policy(arguments) => lockgate_bench::run_policy(&arguments),
             };
             measured
                 .map(|()| std::process::ExitCode::SUCCESS)

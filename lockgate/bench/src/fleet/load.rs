@@ -241,7 +241,8 @@ impl Driver {
             .await
     }
 
-    async fn send(&self, method: Method, path: &str, body: &Value) -> Result<(), BenchError> {
+    /// Sends one request.
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> Result<(), BenchError> {
         let failed = |reason: String| BenchError::Request {
             request: format!("{method} {path}"),
             reason,
