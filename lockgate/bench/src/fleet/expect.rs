@@ -76,7 +76,9 @@ pub(crate) fn verify(world: &World, expected: &Expected<'_>) -> Result<(), Bench
             let ready = template["status"]["readyReplicas"].as_i64();
             // Every cluster has all of them, and the template counts those of the one that has least.
             if ready != Some(REPLICAS) {
-                return wrong(&format!("{name} reports {ready:?} ready replicas, not {REPLICAS}"));
+                return wrong(&format!(
+                    "{name} reports {ready:?} ready replicas, not {REPLICAS}"
+                ));
             }
         }
     }
