@@ -13,7 +13,7 @@ use super::super::lane::{Errand, Lane, OBSERVE};
 use super::{PATIENCE, known};
 use crate::cache::{Cache, Change};
 use crate::install;
-use crate::link::Link;
+use crate::link::{Link, LinkError};
 use crate::resource::Resource;
 use crate::watch::{Following, follow as follow_resource};
 
@@ -43,6 +43,13 @@ impl Own {
             .all(|cache| cache.synced() || cache.trouble().is_some())
     }
 
+    /// Whether the member does not serve what is followed.
+    fn lacks_definitions(&self) -> bool {
+        [self.copies(), self.templates()]
+            .into_iter()
+            .any(|cache| matches!(cache.trouble(), Some(LinkError::NotServed)))
+    }
+
     pub(super) fn seen(&self) -> [(Resource, String, String, String, u64); 2] {
         [self.copies(), self.templates()].map(|cache| {
             (
@@ -58,7 +65,11 @@ impl Own {
 
 /// Follows the policies of a member; its definitions are installed first, if that is asked.
 pub(super) async fn follow(lane: &Arc<Lane>, link: &Link, install: bool) -> Result<Arc<Own>, SendError> {
-    let followed = lane.policies.own();
+    // What is not served is not there because some definitions are somebody else's, or we were stopped between two.
+    let followed = lane
+        .policies
+        .own()
+        .filter(|own| !(install && own.lacks_definitions()));
     let own = match followed {
         Some(own) => own,
         None => {
@@ -66,7 +77,9 @@ pub(super) async fn follow(lane: &Arc<Lane>, link: &Link, install: bool) -> Resu
                 put_definitions(link).await?;
             }
             let mut slot = lane.policies.own.lock();
-            slot.get_or_insert_with(|| Arc::new(start(lane, link))).clone()
+            let kept = slot.take().filter(|own| !own.lacks_definitions());
+            slot.insert(kept.unwrap_or_else(|| Arc::new(start(lane, link))))
+                .clone()
         }
     };
     known(own.copies()).await?;
