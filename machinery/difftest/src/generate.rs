@@ -85,6 +85,7 @@ pub fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
 
 fn operation(kind: Kind, random: &mut Random) -> Step {
     let name = random.pick(&NAMES);
+    random.mistaken = false;
     match random.below(26) {
         0 | 1 => create(kind, name, random),
         2..=4 => update(kind, name, random),

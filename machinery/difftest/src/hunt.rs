@@ -16,6 +16,9 @@ const BATCH: usize = 12;
 /// Who found that many has enough to do.
 const MAX_FOUND: usize = 12;
 
+/// How long a script is made smaller; what is left then is kept.
+const SHRINKING: Duration = Duration::from_secs(90);
+
 /// What a hunt needs to know.
 #[derive(Clone, Debug)]
 pub struct Hunt {
@@ -132,6 +135,7 @@ async fn reduce(
     hunt: &Hunt,
 ) -> (Script, String) {
     let wanted = signature(failure);
+    let began = Instant::now();
     let tried = AtomicUsize::new(0);
     let compare = |script: Script| {
         let options = options(&format!("{}s{}", hunt.run, tried.fetch_add(1, Ordering::Relaxed)));
@@ -142,14 +146,12 @@ async fn reduce(
         }
     };
     let shows = |script: Script| {
+        let (last, began) = (script.steps.len(), began);
         let report = compare(script);
         let wanted = wanted.clone();
         async move {
-            report
-                .await
-                .failures
-                .iter()
-                .any(|failure| signature(failure) == wanted)
+            let shows = |failure: &Failure| failure.step == last && signature(failure) == wanted;
+            began.elapsed() < SHRINKING && report.await.failures.iter().any(shows)
         }
     };
     let mut small = shrink::shrink(script, failure.step, shows).await;

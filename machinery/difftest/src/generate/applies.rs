@@ -1,6 +1,6 @@
 //! Server-side applies by several managers, who each want a part of an object.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::objects::Kind;
 use super::random::Random;
@@ -17,6 +17,10 @@ pub(super) fn apply(kind: Kind, name: &str, random: &mut Random) -> Step {
                 thin(value, random, 0);
             }
         }
+    }
+    // A field that is not declared ends the real server's walk, which goes as a hash map has it: one mistake is enough.
+    if let Some(nested) = object.pointer_mut("/spec/nested").and_then(Value::as_object_mut) {
+        nested.remove("extra");
     }
     // An apply without a name takes that of the path.
     object["metadata"]["name"] = name.into();
@@ -73,10 +77,5 @@ fn thin(value: &mut Value, random: &mut Random, depth: usize) {
             }
         }
         _ => {}
-    }
-    if let Value::Object(map) = value
-        && map.is_empty()
-    {
-        *map = Map::new();
     }
 }
