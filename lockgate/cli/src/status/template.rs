@@ -297,6 +297,7 @@ fn rejected(binding: &Binding, objects: &Objects) -> Vec<Rejected> {
     let line = |rejection: place::Rejection| Rejected {
         cluster: rejection.cluster,
         reason: rejection.message,
+        help: rejection.help.to_owned(),
     };
     placed.rejected.into_iter().map(line).collect()
 }
