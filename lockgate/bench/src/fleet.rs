@@ -16,6 +16,7 @@ mod expect;
 pub(crate) mod load;
 mod phases;
 mod report;
+mod rollout;
 mod suspension;
 mod waits;
 pub(crate) mod world;
@@ -46,6 +47,9 @@ pub struct FleetArguments {
     /// Also measure policies that wait and policies that preempt
     #[arg(long)]
     pub waits: bool,
+    /// Also measure a rollout of every template in three stages
+    #[arg(long, requires = "ready")]
+    pub rollout: bool,
     /// How many requests of the load are under way at a time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub concurrency: u32,

@@ -25,6 +25,11 @@ pub(crate) const PREEMPTING: &str = "preempting";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/bench/deployments";
 const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/bench/propagationpolicies";
 
+const ROLLOUTS: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/bench/rolloutpolicies";
+const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+/// The label of clusters that says in which stage they are.
+const STAGE: &str = "stage";
+
 /// The name of the n-th object.
 pub(crate) fn name(number: usize) -> String {
     format!("d{number}")
@@ -165,6 +170,56 @@ impl Driver {
             self.send(Method::PATCH, &path, change).await
         })
         .await
+    }
+
+    /// Changes a label and the pods of every object.
+    pub(crate) async fn restamp_all(
+        &self,
+        count: usize,
+        stamp: u32,
+        progress: &Progress,
+    ) -> Result<Vec<Instant>, BenchError> {
+        let stamp = json!({STAMP: stamp.to_string()});
+        let change = json!({
+            "metadata": {"labels": stamp},
+            "spec": {"template": {"metadata": {"annotations": stamp}}},
+        });
+        let change = &change;
+        self.each(count, progress, async |number| {
+            let path = format!("{DEPLOYMENTS}/{}", name(number));
+            self.send(Method::PATCH, &path, change).await
+        })
+        .await
+    }
+
+    /// Puts a cluster into a stage.
+    pub(crate) async fn label_cluster(&self, cluster: &str, stage: &str) -> Result<(), BenchError> {
+        let change = json!({"metadata": {"labels": {STAGE: stage}}});
+        self.send(Method::PATCH, &format!("{CLUSTERS}/{cluster}"), &change)
+            .await
+    }
+
+    /// From now on everything goes by these stages.
+    pub(crate) async fn roll_out(&self, stages: &[&str]) -> Result<(), BenchError> {
+        let groups: Vec<Value> = stages
+            .iter()
+            .map(|stage| {
+                json!({
+                    "groupName": stage,
+                    "groupClusterSelector": {"labelSelector": {"matchLabels": {STAGE: stage}}},
+                })
+            })
+            .collect();
+        let policy = json!({
+            "apiVersion": "policy.karmada.io/v1alpha1",
+            "kind": "RolloutPolicy",
+            "metadata": {"name": POLICY, "namespace": NAMESPACE},
+            "spec": {
+                "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+                "strategy": {"type": "ProgressivePerGroup", "decisionGroups": groups},
+            },
+        });
+        self.send(Method::POST, ROLLOUTS, &policy).await
     }
 
     /// Does something for each number, several at a time; when each was begun.

@@ -1,5 +1,5 @@
-//! The phases: create, single objects, touch, retarget, restore, suspend, resume, restart; those of [`waits`] if they are
-//! asked for.
+//! The phases: create, single objects, touch, retarget, restore, suspend, resume, restart; those of [`waits`] and [`rollout`]
+//! if they are asked for.
 
 use std::time::{Duration, Instant};
 
@@ -7,6 +7,7 @@ use crate::error::BenchError;
 use crate::fleet::FleetArguments;
 use crate::fleet::expect::{Expected, verify};
 use crate::fleet::report::{Phase, Writes};
+use crate::fleet::rollout;
 use crate::fleet::suspension;
 use crate::fleet::waits;
 use crate::fleet::world::{MemberCluster, SINGLES, World, until};
@@ -89,6 +90,10 @@ pub(crate) async fn all(
     if arguments.waits {
         waits::lazy_edit(world, &expected, patience, phases).await?;
         waits::preempt(world, &expected, patience, phases).await?;
+    }
+
+    if arguments.rollout {
+        expected.stamp = rollout::measure(world, &expected, patience, phases).await?;
     }
 
     world.stop_control().await;
@@ -205,8 +210,13 @@ impl Meter {
             counts.iter().filter(|count| **count == wanted).count() >= members
         })
         .await?;
-        self.arrived.set(Some(self.begun.elapsed()));
+        self.reached();
         Ok(())
+    }
+
+    /// What was to be measured is reached now.
+    pub(super) fn reached(&self) {
+        self.arrived.set(Some(self.begun.elapsed()));
     }
 
     /// Waits until all is quiet, reads everything back, and gives the figures.

@@ -43,7 +43,7 @@ pub(crate) struct CommandArguments {
     pub(crate) of: ObjectArguments,
     /// Why; it is stored with your name, and shown by `lockgate rollout status`
     #[arg(long, value_name = "TEXT", value_parser = crate::suspend::reason)]
-    reason: String,
+    reason: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -92,7 +92,9 @@ pub(crate) fn run(arguments: &CommandArguments, verb: Verb, to: Option<i64>) -> 
     super::tree::block_on(async {
         let found = Found::read(&arguments.of).await?;
         let hub = &found.hub;
-        let Some(record) = RolloutRecord::of(found.holder.metadata()) else {
+        // What is left of a strategy that is gone answers nothing.
+        let follows = found.holder.rollout().is_some();
+        let Some(record) = RolloutRecord::of(found.holder.metadata()).filter(|_| follows) else {
             return Err(Failure::Other(if is_policy(&found.id) {
                 format!(
                     "{} is on no cluster: see lockgate rollout status {}",
@@ -114,7 +116,7 @@ pub(crate) fn run(arguments: &CommandArguments, verb: Verb, to: Option<i64>) -> 
             id: format!("{:x}-{}", Timestamp::now().as_microsecond(), std::process::id()),
             verb,
             to,
-            reason: arguments.reason.clone(),
+            reason: arguments.reason.clone().unwrap_or_default(),
             by: whoami(&link).await,
         };
         // Strings and numbers always encode.

@@ -177,15 +177,22 @@ fn state(cluster: &RunCluster) -> (&'static str, Tone) {
 }
 
 /// What is said of a cluster.
-fn words(cluster: &RunCluster) -> (&str, &str, Option<&str>) {
+fn words(cluster: &RunCluster) -> (&str, String, Option<&str>) {
     let state = match (cluster.state.as_str(), &cluster.until) {
         ("Succeeded", Some(_)) => "Soaking",
         ("Skip", _) => "Unchanged",
         (state, _) => state,
     };
     let reason = match cluster.reason.as_str() {
-        "done" | "skipped" => "",
-        reason => reason.split_once(" until 2").map_or(reason, |(reason, _)| reason),
+        "done" | "skipped" => String::new(),
+        reason => match reason.split_once(" until 2") {
+            // What is left is told beside it.
+            Some((reason, rest)) => {
+                let more = rest.split_once("; ").map(|(_, more)| format!("; {more}"));
+                format!("{reason}{}", more.unwrap_or_default())
+            }
+            None => reason.strip_prefix("done; ").unwrap_or(reason).to_owned(),
+        },
     };
     (state, reason, cluster.until.as_deref())
 }
@@ -217,20 +224,26 @@ fn show_group(
     };
     let mut rest = group.clusters.as_slice();
     while let Some(first) = rest.first() {
+        // How much time each has left differs by moments, and is told of the first.
+        let told = |cluster: &RunCluster| {
+            let (state, reason, _) = words(cluster);
+            (state.to_owned(), reason)
+        };
         let alike = rest
             .iter()
-            .take_while(|cluster| words(cluster) == words(first) && apart(cluster) == apart(first))
+            .take_while(|cluster| told(cluster) == told(first) && apart(cluster) == apart(first))
             .count();
         let (mark, tone) = state(first);
         let shown = if alike > ALONE { 1 } else { alike };
         for cluster in &rest[..shown] {
             let (word, reason, until) = words(cluster);
             let name: String = cut(&cluster.name, wide);
-            let mut line = format!("  {mark} {name:wide$}  {word:<11} {reason}");
-            if let Some(left) = until.and_then(|until| left(until, now)) {
-                line.push_str(&format!(", {left} left"));
-            }
-            text.push_str(&paint.tone(cut(&line, width).trim_end(), tone));
+            let line = format!("  {mark} {name:wide$}  {word:<11} {reason}");
+            let left = until.and_then(|until| left(until, now));
+            let left = left.map(|left| format!(", {left} left")).unwrap_or_default();
+            // The time that is left is told in any case.
+            let line = cut(&line, width.saturating_sub(left.chars().count())) + &left;
+            text.push_str(&paint.tone(line.trim_end(), tone));
             text.push('\n');
             if let Some(object) = said(cluster) {
                 let line = format!("      {object}");
@@ -256,9 +269,9 @@ fn left(until: &str, now: Timestamp) -> Option<String> {
 
 fn next(id: &TemplateId, run: &RolloutRun) -> String {
     let what = match run.phase.as_str() {
-        "Paused" => format!("resume {} --reason TEXT", argument(id)),
-        "Failed" => format!("retry|abort {} --reason TEXT", argument(id)),
-        "RollbackFailed" => format!("retry {} --reason TEXT", argument(id)),
+        "Paused" => format!("resume {}", argument(id)),
+        "Failed" => format!("retry|abort {}", argument(id)),
+        "RollbackFailed" => format!("retry {}", argument(id)),
         "Progressing" | "RollingBack" => format!("status {} --watch", argument(id)),
         _ => format!("history {}", argument(id)),
     };
@@ -397,5 +410,17 @@ mod tests {
             assert!(line.chars().count() <= 80, "{line}");
         }
         assert!(text.contains("… and 999 more like it"), "{text}");
+        // Also when each was well at another moment.
+        let mut soaking = run;
+        for (n, cluster) in soaking.groups[0].clusters.iter_mut().enumerate() {
+            let until = format!("2026-01-01T00:05:00.{n:03}Z");
+            cluster.state = "Succeeded".to_owned();
+            cluster.reason = format!("succeeded, soaks until {until}; applied, its health is unknown");
+            cluster.until = Some(until);
+        }
+        let text = show(&id(), &soaking, None, at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
+        assert!(text.lines().count() < 24, "{text}");
+        assert!(text.contains("Soaking     succeeded, soaks; appl"), "{text}");
+        assert!(text.contains("…, 5m left\n"), "{text}");
     }
 }
