@@ -56,7 +56,7 @@ enum Command {
     Status(status::StatusArguments),
     /// Print what a cluster gets, and which override did what
     Render(render::RenderArguments),
-    /// Say for every cluster why a placement selects it, or not
+    /// Say for every cluster why a template or a placement selects it, or not, and what would help
     Why(why::WhyArguments),
     /// Look at how changes reach their clusters, and intervene
     #[command(subcommand)]
