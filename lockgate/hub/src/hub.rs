@@ -41,15 +41,15 @@ pub(crate) use wiring::Wiring;
 /// How many templates are walked at once.
 const WALKERS: usize = 24;
 /// How many statuses are worked on at once.
-const REPORTERS: usize = 8;
+const REPORTERS: usize = 16;
 /// How many ManagedClusters are worked on at once.
 const MANAGERS: usize = 8;
 /// How many placements are decided at once.
 const DECIDERS: usize = 4;
 /// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
 const WRITES_AT_ONCE: usize = 24;
-/// How many of statuses: what members are to get goes first.
-const STATUSES_AT_ONCE: usize = 4;
+/// How many of statuses: what members are to get goes first. A disk that is slow to sync takes many as easily as few.
+const STATUSES_AT_ONCE: usize = 12;
 /// How long the hub's own kinds may take to be known.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -320,6 +320,7 @@ impl Hub {
                     let begun = std::time::Instant::now();
                     let result = template::walk(&state, &id, aspects & RENDER != 0).await;
                     state.metrics.sync_work(result.is_ok(), begun.elapsed());
+                    template::refusals::tell(&state, &id, &result);
                     finish(&state.templates, &id, aspects, result);
                 }
             });
@@ -336,6 +337,7 @@ impl Hub {
             self.tasks.spawn(async move {
                 while let Some((id, aspects)) = state.reports.next().await {
                     let result = template::report(&state, &id).await;
+                    template::refusals::tell(&state, &id, &result);
                     finish(&state.reports, &id, aspects, result);
                 }
             });

@@ -12,7 +12,7 @@ use lockgate_engine::gate::run::{Act, Target};
 use lockgate_engine::gate::{self, Holds, Motion, Removal};
 use lockgate_engine::observe;
 use lockgate_engine::place;
-use lockgate_engine::render::{self, Rendered};
+use lockgate_engine::render::{self, RenderError, Rendered};
 use machinery_value::hash::canonical_hash;
 use serde_json::Value;
 
@@ -107,13 +107,16 @@ impl Walk<'_> {
                     changes.push((share, change));
                 }
                 Ok(None) => {}
-                Err(message) => {
+                Err(error) => {
+                    let reason = match error {
+                        RenderError::Override(_) => "ApplyOverridePolicyFailed",
+                        _ => "SyncWorkFailed",
+                    };
+                    let message = error.to_string();
                     // What was told is not told again.
                     if before.unrendered.get(&share.cluster.metadata.name) != Some(&message) {
                         let target = EventTarget::of_value(&self.template);
-                        self.state
-                            .events
-                            .warn(&target, "ApplyOverridePolicyFailed", &message);
+                        self.state.events.warn(&target, reason, &message);
                     }
                     unrendered.insert(share.cluster.metadata.name.clone(), message);
                 }
@@ -229,7 +232,7 @@ impl Walk<'_> {
         plan: &Plan<'_>,
         step: Option<&GateStep>,
         holds: &Holds<'_>,
-    ) -> Result<Option<WorkChange>, String> {
+    ) -> Result<Option<WorkChange>, RenderError> {
         let cluster = &share.cluster.metadata.name;
         let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let key = Key::new(&names::execution_namespace(cluster), &name);
@@ -283,7 +286,7 @@ impl Walk<'_> {
             None => {}
         }
         if !rendered || self.render && !held {
-            let mut rendered = render::render(&input).map_err(|error| error.to_string())?;
+            let mut rendered = render::render(&input)?;
             rendered.digest = render::inputs_digest_with(&plan.content, &input);
             // What another control plane rendered the same way stays as it is.
             let same = old.as_ref().is_some_and(|old| {
