@@ -344,7 +344,7 @@ fn needs_that_are_no_amounts_are_refused() {
             "{resourceRequest = {memory = '-1Gi'}}",
             "needs memory \"-1Gi\", which is no amount",
         ),
-        ("{resourceRequest = {cpu = {}}}", "which is no amount"),
+        ("{resourceRequest = {cpu = {1}}}", "which is no amount"),
         (
             "{resourceRequest = 'cpu'}",
             "a resourceRequest of resources and their amounts",
