@@ -15,6 +15,7 @@ pub(crate) mod counts;
 mod expect;
 pub(crate) mod load;
 mod phases;
+mod policy;
 mod report;
 mod rollout;
 mod suspension;
@@ -28,6 +29,7 @@ use clap::Args;
 use tempfile::TempDir;
 
 use crate::error::BenchError;
+pub use crate::fleet::policy::{PolicyArguments, run_policy};
 use crate::fleet::report::FleetReport;
 use crate::fleet::world::World;
 use crate::machine::{Machine, load_average};
@@ -77,6 +79,7 @@ pub fn run_fleet(arguments: &FleetArguments) -> Result<(), BenchError> {
         templates: arguments.templates,
         members: arguments.members,
         ready: arguments.ready,
+        each: "template",
         machine: Machine::inspect(scratch.path())?,
         phases: Vec::new(),
         incomplete: None,

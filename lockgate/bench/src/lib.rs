@@ -38,7 +38,7 @@ mod watch;
 
 pub use arguments::{ApiArguments, Format, RealChoice, Section};
 pub use error::BenchError;
-pub use fleet::{FleetArguments, run_fleet};
+pub use fleet::{FleetArguments, PolicyArguments, run_fleet, run_policy};
 pub use placing::{Part, PlacingArguments, run_placing};
 pub use progress::Progress;
 pub use run::run;

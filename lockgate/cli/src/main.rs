@@ -87,6 +87,8 @@ enum Bench {
     Fleet(lockgate_bench::FleetArguments),
     /// Placing: a label among many clusters, and a start with many dependencies
     Placing(lockgate_bench::PlacingArguments),
+    /// A policy that is enforced group by group
+    Policy(lockgate_bench::PolicyArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -127,6 +129,7 @@ fn main() -> std::process::ExitCode {
                 Bench::Api(arguments) => lockgate_bench::run(arguments),
                 Bench::Fleet(arguments) => lockgate_bench::run_fleet(&arguments),
                 Bench::Placing(arguments) => lockgate_bench::run_placing(&arguments),
+                Bench::Policy(arguments) => lockgate_bench::run_policy(&arguments),
             };
             measured
                 .map(|()| std::process::ExitCode::SUCCESS)
