@@ -19,9 +19,13 @@ use lockgate_scenario::Variant;
 /// that move alone, records of a gate that is switched.
 const KILLED: &[&str] = &[
     "lazy/simple-2-policy-after-template",
+    "ocm-placement/decision-groups",
     "pipeline/hand-deleted-work",
     "pipeline/placement-edit-moves",
     "pipeline/template-deleted",
+    "rollout/placement-groups",
+    "rollout/placement-moved",
+    "rollout/rolls-back",
     "static/gate-off-keeps-what-was-frozen",
 ];
 

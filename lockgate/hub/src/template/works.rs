@@ -1,7 +1,7 @@
 //! Render and gate in a template's pass: one Work for each cluster, and the removal of those that are no longer wanted.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -96,7 +96,8 @@ impl Walk<'_> {
         let holders = self.holders(binding);
         let holds = holders.of(binding);
         let mut turned = false;
-        let mut unrendered = BTreeMap::new();
+        // What the gate could not make is not tried here.
+        let mut unrendered = gate.unmade.clone();
         let mut changes: Vec<(&Share, WorkChange)> = Vec::new();
         for share in &shares {
             let step = gate.step(&share.cluster.metadata.name);
@@ -106,16 +107,16 @@ impl Walk<'_> {
                     changes.push((share, change));
                 }
                 Ok(None) => {}
-                Err(message) => {
-                    // What was told is not told again.
-                    if before.unrendered.get(&share.cluster.metadata.name) != Some(&message) {
-                        let target = EventTarget::of_value(&self.template);
-                        self.state
-                            .events
-                            .warn(&target, "ApplyOverridePolicyFailed", &message);
-                    }
-                    unrendered.insert(share.cluster.metadata.name.clone(), message);
-                }
+                Err(message) => drop(unrendered.insert(share.cluster.metadata.name.clone(), message)),
+            }
+        }
+        for (cluster, message) in &unrendered {
+            // What was told is not told again.
+            if before.unrendered.get(cluster) != Some(message) {
+                let target = EventTarget::of_value(&self.template);
+                self.state
+                    .events
+                    .warn(&target, "ApplyOverridePolicyFailed", message);
             }
         }
         let mut keeping = Vec::new();
@@ -370,8 +371,18 @@ pub(crate) fn placed(binding: &Binding) -> BTreeSet<&str> {
     own.chain(leaving).collect()
 }
 
-/// The Works of a binding in clusters that it does not go to.
+/// The Works of a binding in clusters that it does not go to, and that are not on their way out.
 pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> Vec<Key> {
+    left(state, id, binding, false)
+}
+
+/// The Works of a binding in clusters that it does not go to; those on their way out, too, if they count.
+pub(super) fn left(
+    state: &State,
+    id: &lockgate_engine::TemplateId,
+    binding: &Binding,
+    deleting: bool,
+) -> Vec<Key> {
     let targets = targets(binding);
     let name = names::work_name(&id.kind, &id.namespace, &id.name);
     state
@@ -380,8 +391,9 @@ pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding:
         .filter(|cached| {
             let cluster = names::cluster_of(&cached.key.namespace).unwrap_or_default();
             !targets.contains(cluster)
-                && head(cached)
-                    .is_some_and(|head| !head.work.metadata.deleting() && super::is_bound_copy(&head, id))
+                && head(cached).is_some_and(|head| {
+                    (deleting || !head.work.metadata.deleting()) && super::is_bound_copy(&head, id)
+                })
         })
         .map(|cached| cached.key.clone())
         .collect()
