@@ -28,7 +28,7 @@ pub use binding::{Scheduled, WorkView, aggregate_works, fully_applied, is_failin
 pub use compliance::overall_compliance;
 pub(crate) use template::is_behind;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
-pub use work::{OBSERVED, applied, dispatching, is_applied, suspended, unobserved};
+pub use work::{OBSERVED, UNDISPUTED, applied, dispatching, disputed, is_applied, suspended, unobserved};
 
 /// How a member object does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -314,6 +314,7 @@ impl Hub {
                     let begun = std::time::Instant::now();
                     let result = template::walk(&state, &id, aspects & RENDER != 0).await;
                     state.metrics.sync_work(result.is_ok(), begun.elapsed());
+                    template::refusals::tell(&state, &id, &result);
                     finish(&state.templates, &id, aspects, result);
                 }
             });
@@ -330,6 +331,7 @@ impl Hub {
             self.tasks.spawn(async move {
                 while let Some((id, aspects)) = state.reports.next().await {
                     let result = template::report(&state, &id).await;
+                    template::refusals::tell(&state, &id, &result);
                     finish(&state.reports, &id, aspects, result);
                 }
             });

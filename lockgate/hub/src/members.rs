@@ -5,6 +5,7 @@
 mod complying;
 mod dispatching;
 mod due;
+mod fighting;
 mod lane;
 mod objects;
 pub(crate) mod telling;

@@ -12,6 +12,7 @@ mod leaving;
 mod needed;
 mod placing;
 mod priority;
+pub(crate) mod refusals;
 mod report;
 pub(crate) mod revisions;
 mod works;

@@ -201,6 +201,8 @@ pub enum Check {
         about: Option<Reference>,
         /// Its message, with stars.
         message: Option<String>,
+        /// How often, in all; none for at least once.
+        times: Option<u64>,
     },
     /// Nothing was created, changed or deleted on members; or, with references, these objects are as they were.
     Unchanged {

@@ -54,6 +54,9 @@ pub(crate) fn place(
     if !known.current {
         return (State::Waiting, "its newest content is not sent yet".into());
     }
+    if !known.disputed.is_empty() {
+        return (State::Failing, format!("{}, and it is corrected", known.disputed));
+    }
     match (known.health, replicas) {
         ("Healthy", _) => (State::Healthy, String::new()),
         ("Unhealthy", Some((wanted, ready))) if ready < wanted => {
@@ -114,6 +117,7 @@ pub(crate) fn binding(binding: &Binding, objects: &Objects) -> Whole {
                 applied: None,
                 message: "",
                 current: true,
+                disputed: "",
                 suspended: true,
                 suspended_by: held.as_deref().unwrap_or_default(),
                 deleting: false,

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, RolloutPolicy, Work, keys, names};
-use lockgate_engine::observe::OBSERVED;
+use lockgate_engine::observe::{OBSERVED, UNDISPUTED};
 use serde_json::Value;
 
 /// The hub's objects.
@@ -101,6 +101,8 @@ pub(crate) struct WorkView {
     pub(crate) health: String,
     /// Why nobody can tell how it does; empty if somebody can.
     pub(crate) unobserved: String,
+    /// Who changes it whenever it is corrected; empty if nobody does.
+    pub(crate) disputed: String,
     pub(crate) status: Option<Value>,
 }
 
@@ -135,6 +137,8 @@ impl WorkView {
             health: seen.health,
             unobserved: Condition::find(&work.status.conditions, OBSERVED)
                 .map_or_else(String::new, |condition| condition.message.clone()),
+            disputed: Condition::find(&work.status.conditions, UNDISPUTED)
+                .map_or_else(String::new, |condition| condition.message.clone()),
             status: seen.status,
             name: work.metadata.name,
         })
@@ -162,6 +166,8 @@ pub(crate) struct Known<'a> {
     pub(crate) applied: Option<bool>,
     pub(crate) message: &'a str,
     pub(crate) current: bool,
+    /// Who changes it whenever it is corrected; empty if nobody does.
+    pub(crate) disputed: &'a str,
     pub(crate) suspended: bool,
     pub(crate) suspended_by: &'a str,
     pub(crate) deleting: bool,
@@ -175,6 +181,7 @@ impl<'a> Known<'a> {
             applied: work.applied.as_ref().map(Condition::is_true),
             message: work.applied.as_ref().map_or("", |applied| &applied.message),
             current: work.current(),
+            disputed: &work.disputed,
             suspended: work.suspended,
             suspended_by: &work.suspended_by,
             deleting: work.deleting,
@@ -189,6 +196,7 @@ impl<'a> Known<'a> {
             applied: (item.applied || refused).then_some(item.applied),
             message: &item.applied_message,
             current: true,
+            disputed: if item.applied { &item.applied_message } else { "" },
             suspended: held.is_some(),
             suspended_by: held.unwrap_or_default(),
             deleting: false,

@@ -43,9 +43,17 @@ impl Corrections {
         Fight { backoff: self.pause }
     }
 
-    /// Until when the object is left alone.
-    pub fn paused_until(&self) -> Option<Timestamp> {
-        self.recent[1]?.checked_add(self.pause?).ok()
+    /// Until when the object is left alone, if it is.
+    pub fn paused_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let until = self.recent[1]?.checked_add(self.pause?).ok()?;
+        (now < until).then_some(until)
+    }
+
+    /// When the fight is over if nobody goes on with it; none if there is none.
+    pub fn peace(&self, now: Timestamp) -> Option<Timestamp> {
+        let pause = self.pause?;
+        let peace = self.recent[1]?.checked_add(WINDOW + pause).ok()?;
+        (now <= peace).then_some(peace)
     }
 }
 
@@ -100,13 +108,20 @@ mod tests {
     #[test]
     fn the_pause_is_known_afterwards_and_a_clock_may_go_back() {
         let mut corrections = Corrections::default();
-        assert_eq!(corrections.paused_until(), None);
         let start = Timestamp::from_second(1_800_000_000).unwrap();
+        assert_eq!(corrections.paused_until(start), None);
         corrections.record(start);
         corrections.record(start);
-        assert_eq!(corrections.paused_until(), None);
+        assert_eq!(corrections.paused_until(start), None);
+        assert_eq!(corrections.peace(start), None);
         let earlier = Timestamp::from_second(1_700_000_000).unwrap();
         assert_eq!(corrections.record(earlier).backoff, Some(FIRST_PAUSE));
-        assert_eq!(corrections.paused_until(), earlier.checked_add(FIRST_PAUSE).ok());
+        let until = earlier.checked_add(FIRST_PAUSE).unwrap();
+        assert_eq!(corrections.paused_until(earlier), Some(until));
+        assert_eq!(corrections.paused_until(until), None);
+        let peace = until.checked_add(WINDOW).unwrap();
+        assert_eq!(corrections.peace(until), Some(peace));
+        let after = peace.checked_add(Duration::from_secs(1)).unwrap();
+        assert_eq!(corrections.peace(after), None);
     }
 }

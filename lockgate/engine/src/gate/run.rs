@@ -318,12 +318,19 @@ pub fn run<'a>(input: &RunInput<'a>) -> Run<'a> {
     let failed = breach.is_some() || decision.overall() == Some(Overall::Failed);
     let phase = phase(input, complete, failed, held.is_some());
     let due = stands.iter().filter_map(|stand| stand.due);
+    // Whoever is told now has until then, also if nothing more is heard of it.
+    let tells = steps.iter().any(|step| matches!(step.act, Act::Release(_)));
+    let deadline = rules.deadline.filter(|_| tells);
+    let late = deadline
+        .and_then(|deadline| SignedDuration::try_from(deadline).ok())
+        .and_then(|deadline| stamp.checked_add(deadline).ok());
     let recheck_at = decision
         .recheck_after
         .and_then(|after| SignedDuration::try_from(after).ok())
         .and_then(|after| input.now.checked_add(after).ok())
         .into_iter()
         .chain(due)
+        .chain(late)
         .filter(|due| *due > input.now)
         .min();
     let rolls_back = breach.is_some()

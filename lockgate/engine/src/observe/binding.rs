@@ -8,7 +8,7 @@ use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::meta::Condition;
 use lockgate_api::work::Work;
 
-use super::work::APPLIED;
+use super::work::{APPLIED, UNDISPUTED};
 use super::{Health, cut, is_applied, stamp};
 
 /// The longest reason of a failure to place that is kept, in characters.
@@ -71,7 +71,9 @@ fn item(view: &WorkView<'_>) -> AggregatedStatusItem {
         status: seen.and_then(|seen| seen.status.clone()),
         applied,
         applied_message: if applied {
-            String::new()
+            // It is what it should be, and somebody else does not leave it so.
+            Condition::find(&status.conditions, UNDISPUTED)
+                .map_or_else(String::new, |condition| condition.message.clone())
         } else {
             why_not(&status.conditions)
         },

@@ -33,6 +33,8 @@ pub struct MemberReport<'a> {
     pub applied: bool,
     /// Whether its Work holds the template as it is now, and what was seen is no older than that.
     pub current: bool,
+    /// Whether nothing is sent to it for now. Nobody waits for such a cluster while there are others.
+    pub suspended: bool,
 }
 
 impl<'a> MemberReport<'a> {
@@ -46,6 +48,7 @@ impl<'a> MemberReport<'a> {
             health: seen.map_or(Health::Unknown, |seen| Health::parse(&seen.health)),
             applied: is_applied(work),
             current: current && !is_behind(work, status),
+            suspended: work.is_suspended(),
         }
     }
 
@@ -77,6 +80,20 @@ pub(crate) fn is_behind(work: &Work, status: Option<&Value>) -> bool {
 /// Whether a workload's controller has ever said something.
 fn is_reported(status: &Value) -> bool {
     count(status, "observedGeneration") > 0
+}
+
+/// The clusters that a template was released to: all but those that it is suspended on; all if there is no other.
+fn released<'m>(members: &[MemberReport<'m>]) -> Vec<MemberReport<'m>> {
+    let released: Vec<_> = members
+        .iter()
+        .filter(|member| !member.suspended)
+        .copied()
+        .collect();
+    if released.is_empty() {
+        members.to_vec()
+    } else {
+        released
+    }
 }
 
 /// How the replicas of clusters are counted.

@@ -80,6 +80,21 @@ pub fn unobserved(why: &str, now: Timestamp) -> Condition {
     }
 }
 
+/// The type of the condition that is there while somebody on the member changes back what is corrected.
+pub const UNDISPUTED: &str = "Undisputed";
+
+/// The condition of a Work whose object somebody else changes again and again.
+pub fn disputed(who_and_what: &str, now: Timestamp) -> Condition {
+    Condition {
+        kind: UNDISPUTED.to_owned(),
+        status: "False".to_owned(),
+        observed_generation: None,
+        last_transition_time: stamp(now),
+        reason: "DriftFight".to_owned(),
+        message: cut(who_and_what, FAILURE).to_owned(),
+    }
+}
+
 /// Whether the member took the Work as it is now. What was said of an older generation does not count.
 pub fn is_applied(work: &Work) -> bool {
     Condition::find(&work.status.conditions, APPLIED)

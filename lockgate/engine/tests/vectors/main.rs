@@ -2,7 +2,7 @@
 //! and how objects are compared with the templates of policies.
 //!
 //! `tests/vectors/rollout.json` and `object-match.json` are run, or the files of those names in the folder that
-//! `LOCKGATE_VECTORS` names. Where a case has
+//! `LOCKGATE_VECTORS` names, as far as it has them. Where a case has
 //! a recommended answer, that is the expected one: it corrects a known defect of the library that the case was taken from.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may end where it likes")]
@@ -80,18 +80,33 @@ fn run(suite: &str, check: Check, cases: &Value) -> Vec<String> {
 
 #[test]
 fn every_case_is_decided_as_expected() {
-    let vectors = read(folder(), "rollout.json", "ocm-rollout-vectors/1");
-    let suites = vectors["suites"].as_object().unwrap();
-    let mut failed: Vec<String> = suites
-        .keys()
-        .filter(|name| !SUITES.iter().any(|(suite, _)| suite == name))
-        .map(|name| format!("{name}: nobody knows how to run this suite"))
-        .collect();
-    for (suite, check) in SUITES {
-        failed.extend(run(suite, check, &vectors["suites"][suite]));
+    let given = std::env::var_os("LOCKGATE_VECTORS").is_some();
+    // Of a folder that is given, the files and suites are run that it has; of our own, all.
+    let has = |file: &str| !given || folder().join(file).exists();
+    let mut failed = Vec::new();
+    let mut ran = 0;
+    if has("rollout.json") {
+        let vectors = read(folder(), "rollout.json", "ocm-rollout-vectors/1");
+        let suites = vectors["suites"].as_object().unwrap();
+        failed.extend(
+            suites
+                .keys()
+                .filter(|name| !SUITES.iter().any(|(suite, _)| suite == name))
+                .map(|name| format!("{name}: nobody knows how to run this suite")),
+        );
+        for (suite, check) in SUITES {
+            if !given || suites.contains_key(suite) {
+                failed.extend(run(suite, check, &vectors["suites"][suite]));
+                ran += 1;
+            }
+        }
     }
-    let objects = read(folder(), "object-match.json", "ocm-object-match-vectors/1");
-    failed.extend(run("object-match", objects::object_match, &objects["vectors"]));
+    if has("object-match.json") {
+        let objects = read(folder(), "object-match.json", "ocm-object-match-vectors/1");
+        failed.extend(run("object-match", objects::object_match, &objects["vectors"]));
+        ran += 1;
+    }
+    assert!(ran > 0, "{}: there is nothing to run", folder().display());
     assert!(
         failed.is_empty(),
         "{}: {} failed\n{}",

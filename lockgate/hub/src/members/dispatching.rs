@@ -14,11 +14,11 @@ use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::lane::{Errand, Lane};
+use super::fighting;
+use super::lane::Lane;
 use super::telling::{Outcome, Seen, tell};
 use super::withdrawing::remove;
 use crate::cache::{Cache, Key};
-use crate::clock::later;
 use crate::events::EventTarget;
 use crate::link::{Link, LinkError};
 use crate::queue::Aspects;
@@ -61,7 +61,7 @@ pub(crate) async fn pass(
 ) -> Result<Sent, SendError> {
     let key = Key::new(&names::execution_namespace(&lane.cluster), name);
     let Some(work) = state::work(&state.caches.works, &key) else {
-        lane.corrections.lock().remove(name);
+        lane.disputes.lock().remove(name);
         lane.doubted.lock().remove(name);
         return Ok(Sent::Settled);
     };
@@ -152,6 +152,7 @@ pub(crate) async fn pass(
     };
     let (outcome, live, took) = sending.send(live).await?;
     let refused = matches!(outcome, Outcome::Failed { .. });
+    fighting::look_again(state, lane, name);
     tell(state, &key, &work, outcome, live.as_ref());
     if refused {
         return Err(SendError::NotYet("the member refused the manifest".into()));
@@ -259,15 +260,15 @@ pub(super) fn object_key(manifest: &Value) -> Key {
 }
 
 /// One manifest on its way to one member.
-struct Sending<'a> {
-    state: &'a State,
-    lane: &'a Lane,
-    link: &'a Link,
-    resource: &'a Resource,
+pub(super) struct Sending<'a> {
+    pub(super) state: &'a State,
+    pub(super) lane: &'a Lane,
+    pub(super) link: &'a Link,
+    pub(super) resource: &'a Resource,
     objects: &'a Arc<Cache>,
-    object_key: &'a Key,
-    work: &'a Work,
-    manifest: &'a Value,
+    pub(super) object_key: &'a Key,
+    pub(super) work: &'a Work,
+    pub(super) manifest: &'a Value,
 }
 
 impl Sending<'_> {
@@ -321,7 +322,7 @@ impl Sending<'_> {
                     }
                 }
                 Dispatch::Update(body, drift) => {
-                    if drift.is_some() && self.backs_off(&live).await? {
+                    if drift.is_some() && self.leaves_alone(live.as_ref()).await? {
                         return Ok((Outcome::Unchanged, live, took));
                     }
                     self.may_write()?;
@@ -444,49 +445,10 @@ impl Sending<'_> {
         self.objects.learn(answer).map_err(SendError::Member)?;
         serde_json::from_slice(answer).map_err(|e| SendError::NotYet(e.to_string()))
     }
-
-    /// Whether this correction must wait: somebody else writes the same object again and again.
-    async fn backs_off(&self, live: &Option<Value>) -> Result<bool, SendError> {
-        let now = self.state.clock.now();
-        let name = &self.work.metadata.name;
-        let fight = {
-            let mut corrections = self.lane.corrections.lock();
-            corrections.entry(name.clone()).or_default().record(now)
-        };
-        let Some(wait) = fight.backoff else {
-            return Ok(false);
-        };
-        let path = self
-            .resource
-            .object(&self.object_key.namespace, &self.object_key.name);
-        let field = live
-            .as_ref()
-            .and_then(|live| dispatch::differing_path(self.manifest, live))
-            .unwrap_or_default();
-        let other = match self.link.get(&path).await {
-            Ok(answer) => serde_json::from_slice::<Value>(&answer)
-                .ok()
-                .and_then(|live| dispatch::manager_of(&live, &field))
-                .unwrap_or_else(|| "somebody".to_owned()),
-            Err(error) => return Err(SendError::Member(error)),
-        };
-        let message = format!(
-            "{other} keeps changing {field} of {} in cluster {}; it is corrected again in {} s",
-            self.object_key,
-            self.lane.cluster,
-            wait.as_secs()
-        );
-        let target = template_of(self.manifest);
-        self.state.events.warn(&target, "DriftFight", &message);
-        let due = later(now, wait);
-        let errand = Errand::Work(name.clone());
-        self.lane.queue.add_at(errand, super::lane::DISPATCH, due);
-        Ok(true)
-    }
 }
 
 /// The template behind a manifest, as events name it.
-fn template_of(manifest: &Value) -> EventTarget {
+pub(super) fn template_of(manifest: &Value) -> EventTarget {
     let uid = object::annotation(manifest, keys::TEMPLATE_UID).unwrap_or_default();
     EventTarget {
         uid: uid.to_owned(),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lockgate_engine::dispatch::Corrections;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -14,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::complying::{self, Policies};
 use super::dispatching::{self, Sent};
+use super::fighting::Dispute;
 use super::objects::Objects;
 use super::window::Window;
 use crate::clock::Clock;
@@ -45,8 +45,8 @@ pub(crate) struct Lane {
     pub(crate) queue: Queue<Errand>,
     pub(crate) objects: Objects,
     pub(crate) policies: Policies,
-    /// How often each object was corrected lately.
-    pub(crate) corrections: Mutex<HashMap<String, Corrections>>,
+    /// The objects that were corrected lately, by Work.
+    pub(crate) disputes: Mutex<HashMap<String, Dispute>>,
     /// The Works whose manifests are not what was rendered, with the uid and generation that was doubted.
     pub(crate) doubted: Mutex<HashMap<String, (String, i64)>>,
     link: Mutex<Option<Link>>,
@@ -98,7 +98,7 @@ impl Lane {
             queue: Queue::new(clock.clone(), figures),
             objects: Objects::default(),
             policies: Policies::default(),
-            corrections: Mutex::default(),
+            disputes: Mutex::default(),
             doubted: Mutex::default(),
             link: Mutex::default(),
             window: Mutex::default(),

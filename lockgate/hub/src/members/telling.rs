@@ -9,6 +9,7 @@ use lockgate_engine::{TemplateId, object, observe};
 use serde_json::Value;
 
 use super::dispatching::last_applied;
+use super::fighting;
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
@@ -69,6 +70,8 @@ pub(crate) struct Told {
     seen: Option<ManifestStatus>,
     /// What is wrong with the script that reads it.
     trouble: Option<InterpretError>,
+    /// Who changes it back whenever it is corrected, and what of it.
+    dispute: Option<String>,
 }
 
 impl Told {
@@ -85,6 +88,7 @@ impl Told {
             sent: live.map(|live| last_applied(work, live)),
             seen,
             trouble: trouble.flatten(),
+            dispute: fighting::dispute(state, work),
         }
     }
 
@@ -128,6 +132,12 @@ impl Told {
                 }
             }
             Outcome::Unchanged | Outcome::Over => {}
+        }
+        match &self.dispute {
+            Some(dispute) => observe::disputed(dispute, now).put(&mut status.conditions),
+            None => status
+                .conditions
+                .retain(|condition| condition.kind != observe::UNDISPUTED),
         }
         if let Some(seen) = &self.seen {
             status.manifest_statuses = vec![seen.clone()];
@@ -198,7 +208,7 @@ async fn release(state: &State, key: &Key) -> Result<(), PassError> {
     template::release_work(state, key, &work).await?;
     let cluster = names::cluster_of(&key.namespace);
     if let Some(lane) = cluster.and_then(|cluster| state.members.lane(cluster)) {
-        lane.corrections.lock().remove(&*key.name);
+        lane.disputes.lock().remove(&*key.name);
     }
     if let Some(manifest) = work.spec.workload.manifests.first() {
         let id = TemplateId::of(manifest);

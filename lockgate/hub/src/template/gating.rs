@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use self::referrers::{Referrer, referrers};
 use self::rows::Row;
-pub(super) use self::rows::{Plan, plan, work_id};
+pub(super) use self::rows::{Plan, Unmade, plan, work_id};
 use self::steps::gate_of;
 pub(super) use self::steps::{Gate, GateStep, unmark};
 use super::revisions::{self, Stored};
@@ -205,7 +205,7 @@ impl Walk<'_> {
         let members: Vec<Member<'_>> = members
             .iter()
             .map(|member| Member {
-                unmade: unmade.get(member.cluster).map(String::as_str),
+                unmade: unmade.get(member.cluster).map(|why| why.message.as_str()),
                 ..*member
             })
             .collect();

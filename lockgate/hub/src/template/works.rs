@@ -11,11 +11,11 @@ use lockgate_engine::failover;
 use lockgate_engine::gate::run::{Act, Target};
 use lockgate_engine::gate::{self, Holds, Motion, Removal};
 use lockgate_engine::observe;
-use lockgate_engine::render::{self, Rendered};
+use lockgate_engine::render::{self, RenderError, Rendered};
 use machinery_value::hash::canonical_hash;
 use serde_json::Value;
 
-use super::gating::{self, Gate, GateStep, Plan, plan};
+use super::gating::{self, Gate, GateStep, Plan, Unmade, plan};
 use super::holding::{Suspended, wake_dependents};
 use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT_AFTER, Walk, binding_id};
@@ -97,7 +97,7 @@ impl Walk<'_> {
         let holds = holders.of(binding);
         let mut turned = false;
         // What the gate could not make is not tried here.
-        let mut unrendered = gate.unmade.clone();
+        let mut unmade = gate.unmade.clone();
         let mut changes: Vec<(&Share, WorkChange)> = Vec::new();
         for share in &shares {
             let step = gate.step(&share.cluster.metadata.name);
@@ -107,16 +107,14 @@ impl Walk<'_> {
                     changes.push((share, change));
                 }
                 Ok(None) => {}
-                Err(message) => drop(unrendered.insert(share.cluster.metadata.name.clone(), message)),
+                Err(error) => drop(unmade.insert(share.cluster.metadata.name.clone(), Unmade::new(&error))),
             }
         }
-        for (cluster, message) in &unrendered {
+        for (cluster, why) in &unmade {
             // What was told is not told again.
-            if before.unrendered.get(cluster) != Some(message) {
+            if before.unrendered.get(cluster) != Some(&why.message) {
                 let target = EventTarget::of_value(&self.template);
-                self.state
-                    .events
-                    .warn(&target, "ApplyOverridePolicyFailed", message);
+                self.state.events.warn(&target, why.reason, &why.message);
             }
         }
         let mut keeping = Vec::new();
@@ -136,7 +134,8 @@ impl Walk<'_> {
         }
         // Before anything is written: what is told meanwhile must not say that all is rendered.
         if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
-            verdict.unrendered = unrendered;
+            let messages = unmade.into_iter().map(|(cluster, why)| (cluster, why.message));
+            verdict.unrendered = messages.collect();
             verdict.keeping = keeping;
         }
         let writes = changes.iter().filter_map(|(_, change)| change.work.as_ref());
@@ -229,7 +228,7 @@ impl Walk<'_> {
         plan: &Plan<'_>,
         step: Option<&GateStep>,
         holds: &Holds<'_>,
-    ) -> Result<Option<WorkChange>, String> {
+    ) -> Result<Option<WorkChange>, RenderError> {
         let cluster = &share.cluster.metadata.name;
         let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let key = Key::new(&names::execution_namespace(cluster), &name);
@@ -283,7 +282,7 @@ impl Walk<'_> {
             None => {}
         }
         if !rendered || self.render && !held {
-            let mut rendered = render::render(&input).map_err(|error| error.to_string())?;
+            let mut rendered = render::render(&input)?;
             rendered.digest = render::inputs_digest_with(&plan.content, &input);
             // What another control plane rendered the same way stays as it is.
             let same = old.as_ref().is_some_and(|old| {

@@ -44,6 +44,7 @@ fn expectation(node: &Node, members: &[String]) -> Result<Expectation, Mistake> 
             reason: fields::text(&body)?,
             about: fields.take("for").map(|node| reference(&node)).transpose()?,
             message: fields.optional_text("message")?,
+            times: number(&mut fields, "times")?,
         },
     };
     fields.end()?;
@@ -57,6 +58,16 @@ fn expectation(node: &Node, members: &[String]) -> Result<Expectation, Mistake> 
         places,
         check,
     })
+}
+
+fn number(fields: &mut Fields, word: &'static str) -> Result<Option<u64>, Mistake> {
+    let Some(node) = fields.take(word) else {
+        return Ok(None);
+    };
+    let number = node.value().as_u64();
+    number
+        .ok_or_else(|| Mistake::new(node.line, format!("{word} is a number")))
+        .map(Some)
 }
 
 fn places(fields: &mut Fields, members: &[String]) -> Result<Places, Mistake> {
@@ -144,14 +155,7 @@ fn listed(body: &Node, fields: &mut Fields) -> Result<Check, Mistake> {
         }
         None => None,
     };
-    let count = match fields.take("count") {
-        Some(node) => Some(
-            node.value()
-                .as_u64()
-                .ok_or_else(|| Mistake::new(node.line, "count is a number"))?,
-        ),
-        None => None,
-    };
+    let count = number(fields, "count")?;
     let each = match fields.take("each") {
         Some(node) => paths(&node)?,
         None => Vec::new(),

@@ -99,11 +99,13 @@ impl Runner<'_> {
                     reason,
                     about,
                     message,
+                    times,
                 } => {
                     let event = Event {
                         reason,
                         about: about.as_ref(),
                         message: message.as_deref(),
+                        times: *times,
                     };
                     self.event(place, *told, &event).await?;
                 }
@@ -258,7 +260,12 @@ impl Runner<'_> {
         }
         let all = self.all(place, &events).await?;
         let found = all.iter().find(|event| wanted.fits(event));
+        let fitting = all.iter().filter(|event| wanted.fits(event));
+        let times: u64 = fitting.map(|event| event["count"].as_u64().unwrap_or(1)).sum();
         match (told, found) {
+            (true, Some(event)) if wanted.times.is_some_and(|wanted| wanted != times) => {
+                Err(Mismatch::new(wanted.to_string(), format!("it was told {times} times")).with(event))
+            }
             (true, Some(_)) | (false, None) => Ok(()),
             (false, Some(event)) => Err(Mismatch::new(format!("no {wanted}"), "it was told").with(event)),
             (true, None) => {
@@ -360,6 +367,7 @@ struct Event<'a> {
     reason: &'a str,
     about: Option<&'a Reference>,
     message: Option<&'a str>,
+    times: Option<u64>,
 }
 
 impl Event<'_> {
@@ -385,6 +393,9 @@ impl std::fmt::Display for Event<'_> {
         }
         if let Some(message) = self.message {
             write!(f, " that says {message:?}")?;
+        }
+        if let Some(times) = self.times {
+            write!(f, ", told {times} times")?;
         }
         Ok(())
     }

@@ -42,8 +42,12 @@ pub(super) fn deployment(
         set_count(status, field, number, &[]);
     }
     fleet.observe(template, status);
-    put(status, available_condition(members), now);
-    put(status, progress_condition(template, members, fleet.ready), now);
+    put(status, available_condition(&fleet.released), now);
+    put(
+        status,
+        progress_condition(template, &fleet.released, fleet.ready),
+        now,
+    );
 }
 
 /// Whether a cluster has nothing but ready replicas of the new template.

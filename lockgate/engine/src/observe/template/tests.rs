@@ -31,6 +31,7 @@ fn reports(statuses: &[Value]) -> Vec<MemberReport<'_>> {
             health: Health::Healthy,
             applied: true,
             current: true,
+            suspended: false,
         })
         .collect()
 }
@@ -212,6 +213,39 @@ fn times_move_only_with_what_is_said() {
 }
 
 #[test]
+fn a_suspended_cluster_is_not_waited_for() {
+    let statuses = [deployed(2, 2), deployed(2, 2), Value::Null];
+    let mut members = reports(&statuses);
+    for held in &mut members[1..] {
+        (held.applied, held.current, held.suspended) = (false, false, true);
+    }
+    let object = template("apps/v1", "Deployment", json!({"replicas": 2}), json!({}));
+    let status = |members: &[MemberReport<'_>], counts| {
+        aggregate_template_as(&object, members, counts, at(0)).expect("there is something to say")
+    };
+    let told = status(&members, Counts::Weakest);
+    assert_eq!(told["observedGeneration"], 5);
+    assert_eq!(told["updatedReplicas"], 2);
+    assert_eq!(told["conditions"][0]["status"], "True", "available");
+    assert_eq!(told["conditions"][1]["reason"], "NewReplicaSetAvailable");
+    assert_eq!(
+        status(&members, Counts::Summed)["replicas"],
+        4,
+        "what runs on it is counted"
+    );
+    // Nothing was released: nobody says that it is done.
+    members[0] = MemberReport {
+        applied: false,
+        current: false,
+        suspended: true,
+        ..members[0]
+    };
+    let told = status(&members, Counts::Weakest);
+    assert_eq!(told["observedGeneration"], Value::Null);
+    assert_eq!(told["conditions"][1]["reason"], "ReplicaSetUpdated");
+}
+
+#[test]
 fn messages_name_no_more_clusters_than_fit() {
     let names: Vec<String> = (0..25).map(|index| format!("c{index:02}")).collect();
     let spoken = deployed(1, 0);
@@ -223,6 +257,7 @@ fn messages_name_no_more_clusters_than_fit() {
             health: Health::Unhealthy,
             applied: true,
             current: true,
+            suspended: false,
         })
         .collect();
     let object = template("apps/v1", "Deployment", json!({"replicas": 25}), json!({}));

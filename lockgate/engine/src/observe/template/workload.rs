@@ -6,13 +6,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Counts, MemberReport, is_reported, set, set_count};
+use super::{Counts, MemberReport, is_reported, released, set, set_count};
 use crate::object::generation;
 use crate::observe::count;
 
 /// How the clusters do, taken together.
 pub(super) struct Fleet<'a, 'm> {
-    members: &'a [MemberReport<'m>],
+    all: &'a [MemberReport<'m>],
+    /// Those that clients wait for.
+    pub(super) released: Vec<MemberReport<'m>>,
     counts: Counts,
     /// Whether every cluster is done; no cluster at all is none that is done.
     pub(super) ready: bool,
@@ -28,28 +30,28 @@ impl<'a, 'm> Fleet<'a, 'm> {
         let spoken = members
             .iter()
             .any(|member| member.status.is_some_and(is_reported));
+        let released = released(members);
         (spoken || members.is_empty()).then(|| Self {
-            members,
+            all: members,
             counts,
-            ready: !members.is_empty() && members.iter().all(is_ready),
+            ready: !released.is_empty() && released.iter().all(is_ready),
+            released,
         })
     }
 
-    /// A count over all clusters. `worst` picks the worse of two.
+    /// A count over the clusters. `worst` picks the worse of two. What runs on a suspended cluster counts in a sum, and is
+    /// not compared with what was released.
     pub(super) fn count(&self, field: &str, worst: fn(i64, i64) -> i64) -> i64 {
-        let all = self
-            .members
-            .iter()
-            .map(|member| member.status.map_or(0, |status| count(status, field)));
+        let one = |member: &MemberReport<'_>| member.status.map_or(0, |status| count(status, field));
         match self.counts {
-            Counts::Summed => all.fold(0, i64::saturating_add),
-            Counts::Weakest => all.reduce(worst).unwrap_or(0),
+            Counts::Summed => self.all.iter().map(one).fold(0, i64::saturating_add),
+            Counts::Weakest => self.released.iter().map(one).reduce(worst).unwrap_or(0),
         }
     }
 
-    /// Raises the generation that was seen, once every cluster has seen it.
+    /// Raises the generation that was seen, once every cluster has seen it that it was released to.
     pub(super) fn observe(&self, template: &Value, status: &mut Value) {
-        let seen = !self.members.is_empty() && self.members.iter().all(MemberReport::has_seen);
+        let seen = !self.released.is_empty() && self.released.iter().all(MemberReport::has_seen);
         let generation = generation(template);
         if seen && generation > count(status, "observedGeneration") {
             set(status, "observedGeneration", Some(json!(generation)));
@@ -91,7 +93,7 @@ pub(super) fn stateful_set(
         set_count(status, field, number, &["replicas", "availableReplicas"]);
     }
     fleet.observe(template, status);
-    revisions(members, status);
+    revisions(&fleet.released, status);
 }
 
 /// The revisions of a StatefulSet: equal if they are in every cluster. Each cluster has its own; that of the first one

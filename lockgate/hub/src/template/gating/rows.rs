@@ -10,7 +10,7 @@ use lockgate_engine::gate::groups::{Agreed, Groups};
 use lockgate_engine::gate::run::{self, Act, Member, Reach, Run, Seen, Step, Told};
 use lockgate_engine::gate::{FollowError, Followed};
 use lockgate_engine::interpret::Operation;
-use lockgate_engine::render::{self, RenderInput};
+use lockgate_engine::render::{self, RenderError, RenderInput};
 use machinery_value::hash::ValueHash;
 use serde_json::Value;
 
@@ -29,6 +29,27 @@ pub(in crate::template) struct Plan<'a> {
     pub(in crate::template) content: ValueHash,
     pub(in crate::template) overrides: &'a [Arc<OverridePolicy>],
     pub(in crate::template) conflict_resolution: &'a str,
+}
+
+/// Why a manifest cannot be made.
+#[derive(Clone)]
+pub(in crate::template) struct Unmade {
+    /// The reason of its event.
+    pub(in crate::template) reason: &'static str,
+    /// In words.
+    pub(in crate::template) message: String,
+}
+
+impl Unmade {
+    pub(in crate::template) fn new(error: &RenderError) -> Self {
+        Self {
+            reason: match error {
+                RenderError::Override(_) => "ApplyOverridePolicyFailed",
+                _ => "SyncWorkFailed",
+            },
+            message: error.to_string(),
+        }
+    }
 }
 
 /// What is known of one cluster that is to have a copy.
@@ -143,9 +164,9 @@ impl Walk<'_> {
     }
 
     /// Why what a cluster is to get cannot be made, if it cannot.
-    fn unmade(&self, binding: &Binding, plan: &Plan<'_>, row: &Row) -> Option<String> {
+    fn unmade(&self, binding: &Binding, plan: &Plan<'_>, row: &Row) -> Option<Unmade> {
         let input = self.input(binding, &row.share, plan, row.share.replicas, "");
-        render::render(&input).err().map(|error| error.to_string())
+        render::render(&input).err().as_ref().map(Unmade::new)
     }
 
     /// The strategy with its groups; none while a placement writes what it has decided, which brings us here again.
@@ -185,7 +206,7 @@ impl Walk<'_> {
         plan: &Plan<'_>,
         rows: &[Row],
         run: &Run<'_>,
-    ) -> BTreeMap<String, String> {
+    ) -> BTreeMap<String, Unmade> {
         let known = self
             .state
             .verdicts

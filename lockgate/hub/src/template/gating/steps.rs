@@ -7,7 +7,7 @@ use lockgate_api::{Work, keys};
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::{Act, Marks, Run, Target, Told};
 
-use super::rows::Row;
+use super::rows::{Row, Unmade};
 use crate::template::revisions::Stored;
 
 /// What the gate lets through in this pass.
@@ -19,7 +19,7 @@ pub(in crate::template) struct Gate {
     steps: Option<BTreeMap<String, GateStep>>,
     removes: bool,
     /// The clusters whose manifests cannot be made, and why.
-    pub(in crate::template) unmade: BTreeMap<String, String>,
+    pub(in crate::template) unmade: BTreeMap<String, Unmade>,
 }
 
 /// What happens to one cluster.
@@ -137,7 +137,7 @@ pub(super) fn gate_of(
     run: &Run<'_>,
     record: &RolloutRecord,
     stored: Option<Arc<Stored>>,
-    unmade: BTreeMap<String, String>,
+    unmade: BTreeMap<String, Unmade>,
 ) -> Gate {
     if record.is_settled() && run.is_complete() {
         return Gate {

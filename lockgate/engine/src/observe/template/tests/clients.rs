@@ -161,6 +161,7 @@ fn told(mut object: Value, members: &[Member], counts: Counts) -> Value {
             health: seen.health,
             applied: member.applied,
             current: member.current,
+            suspended: false,
         })
         .collect();
     if let Some(status) = aggregate_template_as(&object, &reports, counts, at(0)) {
