@@ -26,6 +26,13 @@ const KILLED: &[&str] = &[
     "policies/a-decision-that-somebody-deletes",
     "policies/groups-take-turns",
     "policies/pruning-across-the-inform-pass",
+    "ocm-placement/decision-groups",
+    "pipeline/hand-deleted-work",
+    "pipeline/placement-edit-moves",
+    "pipeline/template-deleted",
+    "rollout/placement-groups",
+    "rollout/placement-moved",
+    "rollout/rolls-back",
     "static/gate-off-keeps-what-was-frozen",
 ];
 
