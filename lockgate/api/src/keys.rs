@@ -46,6 +46,8 @@ pub const ROLLOUT: &str = "lockgate.karmada.io/rollout";
 pub const ROLLOUT_REQUEST: &str = "lockgate.karmada.io/rollout-request";
 /// On revisions: the digest of what every cluster gets.
 pub const REVISION_DIGEST: &str = "lockgate.karmada.io/revision-digest";
+/// On a revision that was given up.
+pub const REVISION_GIVEN_UP: &str = "lockgate.karmada.io/given-up";
 
 /// On Works and manifests: the Work's id.
 pub const WORK_ID: &str = "work.karmada.io/permanent-id";

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{Condition, ObjectMeta};
+use crate::ocm::placement::ClaimSelector;
 use crate::placement::LabelSelector;
 use crate::policy::{ResourceSelector, Suspension};
 use crate::rollout::{IntOrString, RolloutStrategy};
@@ -137,6 +138,9 @@ pub struct GroupClusterSelector {
     /// By labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,
+    /// By what they say about themselves, as their ManagedClusters tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim_selector: Option<ClaimSelector>,
 }
 
 /// What became of a rollout policy.
@@ -223,9 +227,41 @@ pub struct RunGroup {
     /// Its name; most have none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// What its clusters come to: `ToApply`, `Progressing`, `Succeeded`, `Failed`, `Suspended` or `Leaving`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub state: String,
     /// Its clusters.
     #[serde(deserialize_with = "crate::meta::null_is_default")]
     pub clusters: Vec<RunCluster>,
+}
+
+impl RunGroup {
+    /// A group with what its clusters come to: one that failed shows, then one that moves, waits or is held back.
+    pub fn of(index: i64, name: &str, clusters: Vec<RunCluster>) -> Self {
+        let any = |states: &[&str]| {
+            let mut open = clusters.iter().filter(|cluster| !cluster.is_done());
+            open.any(|cluster| states.contains(&cluster.state.as_str()))
+        };
+        let state = if any(&["Failed", "TimeOut"]) {
+            "Failed"
+        } else if any(&["Leaving"]) {
+            "Leaving"
+        } else if any(&["Progressing", "Succeeded", "Unknown"]) {
+            "Progressing"
+        } else if any(&["ToApply"]) {
+            "ToApply"
+        } else if any(&["Suspended"]) {
+            "Suspended"
+        } else {
+            "Succeeded"
+        };
+        Self {
+            index,
+            name: name.to_owned(),
+            state: state.to_owned(),
+            clusters,
+        }
+    }
 }
 
 /// A cluster of a rollout.
@@ -248,4 +284,11 @@ pub struct RunCluster {
     /// The revision that it was last told by a rollout; 0: none.
     #[serde(skip_serializing_if = "crate::meta::is_zero")]
     pub revision: i64,
+}
+
+impl RunCluster {
+    /// Whether nothing is left to do there: it succeeded and has soaked, or nothing changes.
+    pub fn is_done(&self) -> bool {
+        self.until.is_none() && matches!(self.state.as_str(), "Succeeded" | "Skip")
+    }
 }

@@ -11,16 +11,16 @@
 //! was read back and is what a plain reading of the policy says it should be. A restart that writes anything fails.
 
 mod arrivals;
-mod counts;
+pub(crate) mod counts;
 mod expect;
-mod load;
+pub(crate) mod load;
 mod phases;
 mod policy;
 mod report;
 mod rollout;
 mod suspension;
 mod waits;
-mod world;
+pub(crate) mod world;
 
 use std::io::Write as _;
 use std::path::PathBuf;

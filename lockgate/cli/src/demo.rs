@@ -86,12 +86,15 @@ async fn play() -> Result<ExitCode, Failure> {
     stage.until("RolledBack").await?;
     stage.title("Every cluster that had version 2 is back at version 1; member4 never saw it.");
     print::out(
-        "\nDo it yourself:\n\n  \
-         lockgate up\n  \
+        "\nDo it yourself, from the root of the repository:\n\n  \
+         lockgate up\n\n\
+         It says which KUBECONFIG to export in another terminal. There:\n\n  \
          kubectl apply -f examples/first-steps.yaml -f examples/rollout/web.yaml\n  \
-         lockgate rollout status KIND/NAME --watch\n  \
-         lockgate rollout pause|resume|promote|retry|abort|undo KIND/NAME --reason TEXT\n\n\
-         docs/rollout.md says the rest.\n",
+         kubectl set image deployment/web -n shop web=nginx:never-ready\n  \
+         lockgate rollout status deployment/web -n shop --watch\n  \
+         lockgate rollout abort deployment/web -n shop --reason \"it never becomes ready\"\n  \
+         lockgate rollout history deployment/web -n shop\n\n\
+         There are also pause, resume, promote, retry and undo; docs/rollout.md says the rest.\n",
     );
     Ok(ExitCode::SUCCESS)
 }

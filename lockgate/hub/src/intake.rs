@@ -477,6 +477,12 @@ pub(crate) fn work(state: &State, change: &Change) {
         clusters.poke(cluster);
     }
     let told = |cached: &Option<Arc<Cached>>| cached.as_ref().and_then(|cached| head(cached));
+    if change.new.is_none()
+        && let Some(id) = told(&change.old).and_then(|head| head.id)
+    {
+        // Where nothing may run twice, somebody waits for this.
+        rollouts::heard(state, &id);
+    }
     if change.own {
         if change.new.is_none()
             && !state.purging.lock().is_empty()

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate_engine::TemplateId;
-use lockgate_engine::gate::groups::Groups;
+use lockgate_engine::gate::groups::{Agreed, Groups};
 use parking_lot::{Mutex, RwLock};
 
 use self::fleet::Fleet;
@@ -168,12 +168,16 @@ pub(crate) fn told(plural: &str) -> Option<fn(&State, &Change)> {
     }
 }
 
-/// The groups that a placement has decided on; none if it has decided nothing.
-pub(crate) fn decided(state: &State, namespace: &str, name: &str) -> Option<Groups> {
+/// The groups that a placement has decided on. One that is not there has decided on nobody.
+pub(crate) fn decided(state: &State, namespace: &str, name: &str) -> Agreed {
     let (fleet, key) = (state.ocm.fleet.read(), Key::new(namespace, name));
-    let mut decisions = fleet.decisions(&key).peekable();
-    decisions.peek()?;
-    Some(Groups::decided(decisions.map(|decision| &**decision)))
+    let Some(reading) = fleet.placement(&key) else {
+        return Agreed::Nobody;
+    };
+    Groups::agreed(
+        &reading.placement,
+        fleet.decisions(&key).map(|decision| &**decision),
+    )
 }
 
 /// Whether a template is in the namespace of a cluster, or is that namespace: those are the control plane's.

@@ -39,6 +39,7 @@ pub(super) fn crds() -> [Value; 2] {
             columns: vec![
                 column("SCHEDULED", "string", &condition_path("Scheduled")),
                 column("FULLYAPPLIED", "string", &condition_path("FullyApplied")),
+                column("ROLLOUT", "string", ".status.rollout.phase"),
                 column(
                     "POLICY-GENERATION",
                     "string",

@@ -16,6 +16,8 @@ use super::schema::{Schema, list, object, string};
 use super::shared::{conditions, label_selector};
 pub(super) use crate::ocm::{APPS_GROUP, GROUP, POLICY_GROUP};
 
+/// The name of a decision group.
+pub(super) const GROUP_NAME: &str = "^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$";
 /// Expressions in one selector.
 const MAX_REQUIREMENTS: usize = 64;
 /// The longest value of a taint.
@@ -114,7 +116,7 @@ fn claim_selector(description: &str) -> Schema {
 }
 
 /// Labels and claims that must match.
-fn selectors(description: &str) -> Schema {
+pub(super) fn selectors(description: &str) -> Schema {
     object(
         description,
         [

@@ -1,7 +1,7 @@
 //! The order in which changes reach clusters, and how far they are.
 
+use super::ocm::{GROUP_NAME, selectors};
 use super::schema::{Schema, int32, int64, list, object, rule, string, time, word};
-use super::shared::label_selector;
 use crate::rollout::{ALL, PROGRESSIVE, PROGRESSIVE_PER_GROUP};
 
 /// A duration, as far as a pattern can say.
@@ -119,16 +119,13 @@ fn placement_ref(namespaced: bool) -> Schema {
 
 /// A strategy with its groups.
 pub(super) fn strategy(namespaced: bool) -> Schema {
-    let selector = object(
-        "Which clusters are in the group.",
-        [("labelSelector", label_selector("Clusters by their labels."))],
-    );
+    let selector = selectors("Which clusters are in the group: both parts must match.");
     let group = object(
         "A group of clusters that go together.",
         [
             (
                 "groupName",
-                string("Its name.").min_length(1).max_length(NAME_LENGTH),
+                string("Its name, of 2 to 63 characters.").pattern(GROUP_NAME),
             ),
             ("groupClusterSelector", selector),
         ],
@@ -240,6 +237,12 @@ pub(super) fn run() -> Schema {
         [
             ("index", int64("Its place in the order.")),
             ("name", string("Its name; most have none.")),
+            (
+                "state",
+                string(
+                    "What its clusters come to: ToApply, Progressing, Succeeded, Failed, Suspended or Leaving.",
+                ),
+            ),
             ("clusters", list("Its clusters.", cluster)),
         ],
     );

@@ -42,15 +42,15 @@ pub(crate) async fn check(server: &Server) {
         ),
         (
             "/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings",
-            "Name SCHEDULED FULLYAPPLIED POLICY-GENERATION AGE",
+            "Name SCHEDULED FULLYAPPLIED ROLLOUT POLICY-GENERATION AGE",
             "api-deployment",
-            json!(["True", "False", null]),
+            json!(["True", "False", null, null]),
         ),
         (
             "/apis/work.karmada.io/v1alpha2/clusterresourcebindings",
-            "Name SCHEDULED FULLYAPPLIED POLICY-GENERATION AGE",
+            "Name SCHEDULED FULLYAPPLIED ROLLOUT POLICY-GENERATION AGE",
             "shop-reader-clusterrole",
-            json!(["True", "True", "3"]),
+            json!(["True", "True", null, "3"]),
         ),
         (
             "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works",

@@ -222,7 +222,8 @@ impl Driver {
         self.send(Method::POST, ROLLOUTS, &policy).await
     }
 
-    async fn each(
+    /// Does something for each number, several at a time; when each was begun.
+    pub(crate) async fn each(
         &self,
         count: usize,
         progress: &Progress,

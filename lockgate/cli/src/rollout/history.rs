@@ -30,6 +30,7 @@ pub(crate) struct Kept {
     /// Its number.
     pub(crate) number: i64,
     digest: String,
+    given_up: bool,
     since: String,
     /// What it holds, unless that is secret.
     revision: Option<Revision>,
@@ -101,6 +102,7 @@ pub(crate) async fn revisions(found: &Found) -> Result<Vec<Kept>, Failure> {
             Some(Kept {
                 number: item.metadata.annotation(keys::REVISION)?.parse().ok()?,
                 digest: item.metadata.annotation(keys::REVISION_DIGEST)?.to_owned(),
+                given_up: item.metadata.annotation(keys::REVISION_GIVEN_UP).is_some(),
                 since: item.metadata.creation_timestamp.clone().unwrap_or_default(),
                 revision: (!secret)
                     .then(|| serde_json::from_value(item.data).ok())
@@ -130,7 +132,7 @@ fn show(found: &Found, revisions: &[Kept], record: &RolloutRecord, headers: bool
             .is_some_and(|good| good.digest == kept.digest)
         {
             ("last good", Tone::Good)
-        } else if record.back.as_ref().is_some_and(|back| back.from == kept.number) {
+        } else if kept.given_up || record.back.as_ref().is_some_and(|back| back.from == kept.number) {
             ("given up", Tone::Bad)
         } else {
             ("", Tone::Plain)

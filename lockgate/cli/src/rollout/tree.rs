@@ -3,6 +3,7 @@
 //! It fits into 80 columns, and clusters of which the same is to be said are told together, so that a thousand fit on a
 //! screen.
 
+use std::collections::HashMap;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,6 +23,8 @@ use crate::print::{self, Paint, Tone};
 const WIDTH: usize = 80;
 /// So many clusters of which the same is to be said are told one by one.
 const ALONE: usize = 3;
+/// So many different things are said of the clusters of one group.
+const KINDS: usize = 12;
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -147,9 +150,20 @@ pub(super) fn show(
     if !run.command.is_empty() {
         line(&format!("  command    {}", run.command), Tone::Plain);
     }
-    for group in &run.groups {
+    let mut groups = run.groups.as_slice();
+    while let Some(first) = groups.first() {
         text.push('\n');
-        show_group(&mut text, group, holder, now, paint, width);
+        let alike = groups
+            .iter()
+            .take_while(|group| of_one_kind(group) && of_one_kind(first) && group.state == first.state)
+            .count();
+        if alike > ALONE {
+            show_groups(&mut text, &groups[..alike], paint, width);
+            groups = &groups[alike..];
+        } else {
+            show_group(&mut text, first, holder, now, paint, width);
+            groups = &groups[1..];
+        }
     }
     text.push_str(&format!("\n{}\n", next(id, run)));
     text
@@ -197,6 +211,38 @@ fn words(cluster: &RunCluster) -> (&str, String, Option<&str>) {
     (state, reason, cluster.until.as_deref())
 }
 
+/// Whether the same is to be said of the whole group: it is done, or it waits.
+fn of_one_kind(group: &RunGroup) -> bool {
+    let alike = |cluster: &RunCluster| match group.state.as_str() {
+        "Succeeded" => cluster.is_done(),
+        "ToApply" => cluster.state == "ToApply",
+        _ => false,
+    };
+    !group.clusters.is_empty() && group.clusters.iter().all(alike)
+}
+
+/// Several groups of which the same is to be said, in two lines.
+fn show_groups(text: &mut String, groups: &[RunGroup], paint: Paint, width: usize) {
+    let clusters: usize = groups.iter().map(|group| group.clusters.len()).sum();
+    let (Some(first), Some(last)) = (groups.first(), groups.last()) else {
+        return;
+    };
+    let done = if first.state == "Succeeded" { clusters } else { 0 };
+    let title = format!(
+        "groups {} to {}   {done} of {clusters} done",
+        first.index, last.index
+    );
+    text.push_str(&paint.tone(&cut(&title, width), Tone::Strong));
+    text.push('\n');
+    if let Some(cluster) = first.clusters.first() {
+        let (mark, tone) = state(cluster);
+        let (word, reason, _) = words(cluster);
+        let line = format!("  {mark} all  {word:<11} {reason}");
+        text.push_str(&paint.tone(cut(&line, width).trim_end(), tone));
+        text.push('\n');
+    }
+}
+
 fn show_group(
     text: &mut String,
     group: &RunGroup,
@@ -222,20 +268,33 @@ fn show_group(
         Some(holder) if holder.tells_apart() => holder.said(cluster),
         _ => None,
     };
-    let mut rest = group.clusters.as_slice();
-    while let Some(first) = rest.first() {
-        // How much time each has left differs by moments, and is told of the first.
-        let told = |cluster: &RunCluster| {
-            let (state, reason, _) = words(cluster);
-            (state.to_owned(), reason)
-        };
-        let alike = rest
-            .iter()
-            .take_while(|cluster| told(cluster) == told(first) && apart(cluster) == apart(first))
-            .count();
-        let (mark, tone) = state(first);
-        let shown = if alike > ALONE { 1 } else { alike };
-        for cluster in &rest[..shown] {
+    // How much time each has left differs by moments, and is told of the first.
+    let told = |cluster: &RunCluster| {
+        let (state, reason, _) = words(cluster);
+        (state.to_owned(), reason, apart(cluster))
+    };
+    let mut kinds: Vec<(_, Vec<&RunCluster>)> = Vec::new();
+    let mut places = HashMap::new();
+    for cluster in &group.clusters {
+        let told = told(cluster);
+        let at = *places.entry(told.clone()).or_insert(kinds.len());
+        match kinds.get_mut(at) {
+            Some((_, alike)) => alike.push(cluster),
+            None => kinds.push((told, vec![cluster])),
+        }
+    }
+    let hidden = kinds.len().saturating_sub(KINDS);
+    if hidden > 0 {
+        // What needs somebody's attention comes first, then what most have in common.
+        kinds.sort_by_key(|(_, alike)| {
+            let tone = alike.first().map(|cluster| state(cluster).1);
+            (tone != Some(Tone::Bad), std::cmp::Reverse(alike.len()))
+        });
+    }
+    for (_, alike) in kinds.iter().take(KINDS) {
+        let shown = if alike.len() > ALONE { 1 } else { alike.len() };
+        for cluster in &alike[..shown] {
+            let (mark, tone) = state(cluster);
             let (word, reason, until) = words(cluster);
             let name: String = cut(&cluster.name, wide);
             let line = format!("  {mark} {name:wide$}  {word:<11} {reason}");
@@ -251,12 +310,17 @@ fn show_group(
                 text.push('\n');
             }
         }
-        if alike > shown {
-            let line = format!("    … and {} more like it", alike - shown);
+        if alike.len() > shown {
+            let line = format!("    … and {} more like it", alike.len() - shown);
             text.push_str(&paint.tone(&line, Tone::Faint));
             text.push('\n');
         }
-        rest = &rest[alike..];
+    }
+    if hidden > 0 {
+        let clusters: usize = kinds.iter().skip(KINDS).map(|(_, alike)| alike.len()).sum();
+        let line = format!("    … and {clusters} more, of which other things are to be said");
+        text.push_str(&paint.tone(&line, Tone::Faint));
+        text.push('\n');
     }
 }
 
@@ -344,15 +408,11 @@ mod tests {
             message: "1 of 3 clusters are done".to_owned(),
             command: "retry by admin: the node is back".to_owned(),
             groups: vec![
-                RunGroup {
-                    index: 0,
-                    name: "canary".to_owned(),
-                    clusters: vec![cluster("a", "Succeeded", "done", None)],
-                },
-                RunGroup {
-                    index: 1,
-                    name: String::new(),
-                    clusters: vec![
+                RunGroup::of(0, "canary", vec![cluster("a", "Succeeded", "done", None)]),
+                RunGroup::of(
+                    1,
+                    "",
+                    vec![
                         cluster(
                             "b",
                             "Succeeded",
@@ -361,7 +421,7 @@ mod tests {
                         ),
                         cluster("c", "ToApply", "waits: 1 of 1 places is taken", None),
                     ],
-                },
+                ),
             ],
         };
         let text = show(&id(), &run, None, at("2026-01-01T00:03:30Z"), Paint::OFF, 80);
@@ -422,5 +482,54 @@ mod tests {
         assert!(text.lines().count() < 24, "{text}");
         assert!(text.contains("Soaking     succeeded, soaks; appl"), "{text}");
         assert!(text.contains("…, 5m left\n"), "{text}");
+    }
+
+    #[test]
+    fn a_thousand_clusters_in_mixed_states_fit_on_a_screen() {
+        let states = [
+            ("Succeeded", "done"),
+            ("Progressing", "under way"),
+            ("ToApply", "waits: 25 of 25 places are taken"),
+            ("Suspended", "suspended"),
+            ("TimeOut", "timed out: did not succeed within 5m"),
+        ];
+        let mixed = |from: usize| -> Vec<RunCluster> {
+            let clusters = (from..from + 100).map(|n| {
+                let (state, reason) = states[n % states.len()];
+                cluster(&format!("cluster-{n:04}"), state, reason, None)
+            });
+            clusters.collect()
+        };
+        let alike = |from: usize, state: &str| -> Vec<RunCluster> {
+            let clusters =
+                (from..from + 100).map(|n| cluster(&format!("cluster-{n:04}"), state, "done", None));
+            clusters.collect()
+        };
+        let groups = (0..10).map(|at| {
+            let clusters = match at {
+                0..4 => alike(at * 100, "Succeeded"),
+                4 => mixed(at * 100),
+                _ => alike(at * 100, "ToApply"),
+            };
+            RunGroup::of(at as i64, "", clusters)
+        });
+        let run = RolloutRun {
+            phase: "Failed".to_owned(),
+            groups: groups.collect(),
+            ..RolloutRun::default()
+        };
+        let text = show(&id(), &run, None, at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
+        assert!(text.lines().count() < 24, "{text}");
+        assert!(text.contains("groups 0 to 3   400 of 400 done"), "{text}");
+        assert!(text.contains("groups 5 to 9   0 of 500 done"), "{text}");
+        assert!(text.contains("… and 19 more like it"), "{text}");
+        // Also when something else is to be said of each.
+        let mut odd = run;
+        for (n, cluster) in odd.groups[4].clusters.iter_mut().enumerate() {
+            cluster.reason = format!("its own reason {n}");
+        }
+        let text = show(&id(), &odd, None, at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
+        assert!(text.lines().count() < 30, "{text}");
+        assert!(text.contains("… and 88 more"), "{text}");
     }
 }

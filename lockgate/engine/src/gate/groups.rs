@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockgate_api::ocm::{GROUP_INDEX, GROUP_NAME, PlacementDecision};
+use lockgate_api::ocm::{DISABLED, GROUP_INDEX, GROUP_NAME, Placement, PlacementDecision};
 use lockgate_api::rollout::MandatoryDecisionGroup;
 
 /// The group of the clusters that a placement has not decided on. No other is called so: names of groups have no spaces.
@@ -57,6 +57,17 @@ impl GroupKey {
             Self::Index(index) => u32::try_from(*index) == Ok(group.index),
         }
     }
+}
+
+/// What the decisions of a placement come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Agreed {
+    /// Somebody is selected.
+    Groups(Groups),
+    /// Nobody is.
+    Nobody,
+    /// They are not what its status says: they are being written, and more is to come.
+    Writing,
 }
 
 /// The groups of a selection, by index; each cluster is in one of them, and inside a group clusters are ordered by name.
@@ -116,6 +127,38 @@ impl Groups {
                 clusters: decision.clusters().map(str::to_owned).collect(),
             }
         }))
+    }
+
+    /// The groups that decisions of a placement tell, once they are what its status says. Where somebody else writes the
+    /// decisions, no status is asked.
+    pub fn agreed<'a>(
+        placement: &Placement,
+        decisions: impl IntoIterator<Item = &'a PlacementDecision>,
+    ) -> Agreed {
+        let decisions: Vec<&PlacementDecision> = decisions.into_iter().collect();
+        let groups = Self::decided(decisions.iter().copied());
+        let by_others = placement.metadata.annotation(DISABLED) == Some("true");
+        let told = placement.status.iter().flat_map(|status| &status.decision_groups);
+        let told: BTreeMap<(i64, &str), i64> = told
+            .map(|group| {
+                let key = (
+                    group.decision_group_index.into(),
+                    group.decision_group_name.as_str(),
+                );
+                (key, group.cluster_count.into())
+            })
+            .collect();
+        let is_told = |group: &DecisionGroup| {
+            let count = told.get(&(group.index.into(), group.name.as_str()));
+            count.is_some_and(|count| usize::try_from(*count) == Ok(group.clusters.len()))
+        };
+        if !by_others && (groups.groups.len() != told.len() || !groups.iter().all(is_told)) {
+            Agreed::Writing
+        } else if groups.cluster_count() == 0 {
+            Agreed::Nobody
+        } else {
+            Agreed::Groups(groups)
+        }
     }
 
     /// These clusters in the same groups; those that are in none come last, in a group of their own.
@@ -266,6 +309,32 @@ mod tests {
             decision("0", "canary", &["a"]),
             decision("?", "", &["z"]),
         ];
+        let told = |groups: serde_json::Value, annotations: serde_json::Value| -> Placement {
+            serde_json::from_value(serde_json::json!({
+                "metadata": {"name": "p", "annotations": annotations},
+                "status": {"decisionGroups": groups},
+            }))
+            .unwrap()
+        };
+        let both = serde_json::json!([
+            {"decisionGroupIndex": 0, "decisionGroupName": "canary", "clusterCount": 2, "decisions": ["d"]},
+            {"decisionGroupIndex": 1, "decisionGroupName": "", "clusterCount": 1, "decisions": ["d"]},
+        ]);
+        let none = serde_json::json!({});
+        let agreed = Groups::agreed(&told(both.clone(), none.clone()), &decisions[..3]);
+        assert_eq!(agreed, Agreed::Groups(Groups::decided(&decisions[..3])));
+        // A part of them, or more than was told, is something that is being written.
+        let few = Groups::agreed(&told(both.clone(), none.clone()), &decisions[..2]);
+        assert_eq!(few, Agreed::Writing);
+        let more = Groups::agreed(&told(both, none.clone()), &decisions);
+        assert_eq!(more, Agreed::Writing);
+        let empty = serde_json::json!([{"decisionGroupIndex": 0, "clusterCount": 0}]);
+        let nobody = [decision("0", "", &[])];
+        assert_eq!(Groups::agreed(&told(empty, none), &nobody), Agreed::Nobody);
+        // Where somebody else decides, that counts.
+        let others = told(serde_json::json!([]), serde_json::json!({DISABLED: "true"}));
+        let agreed = Groups::agreed(&others, &decisions[..1]);
+        assert_eq!(agreed, Agreed::Groups(Groups::decided(&decisions[..1])));
         let groups = Groups::decided(&decisions);
         let found: Vec<&DecisionGroup> = groups.iter().collect();
         assert_eq!(

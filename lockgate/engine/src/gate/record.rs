@@ -35,6 +35,18 @@ pub struct RolloutRecord {
     /// What an operator asked for last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
+    /// When somebody ended the soaks and waits of the current revision; whatever is asked for later, they stay ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promoted: Option<Timestamp>,
+    /// Whether that goes for all of them, those to come too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub promoted_full: bool,
+    /// When somebody let start again what had failed in the current revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retried: Option<Timestamp>,
+    /// When the current revision began, where somebody asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begun: Option<Timestamp>,
     /// Whether the strategy went while the revision was on its way: nobody says any more in which order it goes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub let_go: bool,
@@ -192,13 +204,6 @@ impl RolloutRecord {
         self.back.as_ref().filter(|back| back.intent == intent)
     }
 
-    /// The command, if it is this one and was given during the current revision.
-    pub fn present(&self, verb: Verb) -> Option<&Command> {
-        self.command
-            .as_ref()
-            .filter(|command| command.request.verb == verb && command.revision == self.revision)
-    }
-
     /// A request on the template that was not seen before.
     pub fn unseen(&self, template: &Value) -> Option<Request> {
         let text = object::annotation(template, keys::ROLLOUT_REQUEST)?;
@@ -225,6 +230,9 @@ impl RolloutRecord {
             _ => self.paused = None,
         }
         match request.verb {
+            Verb::Promote => self.promoted = Some(why.at),
+            Verb::PromoteFull => self.promoted_full = true,
+            Verb::Retry => self.retried = Some(why.at),
             Verb::Abort => self.turn_back(intent, &why.told()),
             Verb::Undo => {
                 if let Some(chosen) = chosen {
@@ -249,6 +257,8 @@ impl RolloutRecord {
             return false;
         }
         self.let_go = false;
+        (self.promoted, self.promoted_full, self.retried) = (None, false, None);
+        self.begun = None;
         let first = self.revision == 0;
         self.revision += 1;
         digest.clone_into(&mut self.digest);
@@ -278,9 +288,9 @@ impl RolloutRecord {
     }
 
     /// Gives the current revision up for the last good one. One that is a way back itself is not given up, so that nothing
-    /// goes back and forth; and one that succeeded is no longer on its way.
+    /// goes back and forth, unless an operator chose it; and one that succeeded is no longer on its way.
     pub fn turn_back(&mut self, intent: &str, why: &str) {
-        if self.back(intent).is_some() || self.is_settled() {
+        if self.back(intent).is_some_and(|back| !back.forward) || self.is_settled() {
             return;
         }
         self.back = Some(Back {

@@ -103,7 +103,7 @@ pub fn decide<'a>(
     let turn = fleet.turn(&members);
     let starting = match breach {
         Some(_) => Vec::new(),
-        None => starting(turn, rules.reversed, &members),
+        None => fleet.starting(turn, &members),
     };
     // Those that were under way with an older change had their places before.
     let joining = starting.iter().filter(|at| !members[**at].is_overtaken()).count();
@@ -262,7 +262,8 @@ impl<'a> Fleet<'a, '_> {
         }
     }
 
-    /// Whose turn it is: the first mandatory group that is not settled, then as the strategy says.
+    /// Whose turn it is: the first mandatory group that is not settled, then as the strategy says; on the way back the
+    /// other way round.
     fn turn(&self, members: &[Member<'_>]) -> Turn {
         let unsettled = |mandatory| {
             let mut unsettled = self
@@ -274,15 +275,23 @@ impl<'a> Fleet<'a, '_> {
                 unsettled.next()
             }
         };
-        match (self.rules.order, unsettled(true)) {
+        let (mandatory, others) = (unsettled(true), unsettled(false));
+        let first = if self.rules.reversed && others.is_some() {
+            None
+        } else {
+            mandatory
+        };
+        match (self.rules.order, first) {
             (Order::All, _) => Turn::Everybody,
             (_, Some(group)) => Turn::Group(group),
-            (Order::ProgressivePerGroup, None) => unsettled(false).map_or(Turn::Nobody, Turn::Group),
+            (Order::ProgressivePerGroup, None) => others.map_or(Turn::Nobody, Turn::Group),
             (Order::Progressive, None) => {
                 let sizes = self.positions(false).map(|at| self.groups[at].clusters.len());
                 let open = sizes.sum();
-                let in_flight =
-                    |member: &&Member<'_>| member.verdict.place == Place::InFlight || member.is_overtaken();
+                let in_flight = |member: &&Member<'_>| {
+                    (member.verdict.place == Place::InFlight || member.is_overtaken())
+                        && !self.is_last(member)
+                };
                 Turn::Window {
                     size: threshold_size(self.rules.max_concurrency, open, open),
                     taken: members.iter().filter(in_flight).count(),
@@ -311,32 +320,38 @@ impl<'a> Fleet<'a, '_> {
             },
         }
     }
-}
 
-/// Which of the waiting clusters start. Those that have their places already come first, then those that are known to wait,
-/// then those that nobody spoke of.
-fn starting(turn: Turn, reversed: bool, members: &[Member<'_>]) -> Vec<usize> {
-    let mut waiting: Vec<usize> = (0..members.len()).filter(|at| members[*at].waits()).collect();
-    if reversed {
-        waiting.reverse();
+    /// Whether a cluster waits until all others are back.
+    fn is_last(&self, member: &Member<'_>) -> bool {
+        self.rules.reversed && self.mandatory[member.group]
     }
-    match turn {
-        Turn::Everybody => waiting,
-        Turn::Group(group) => {
-            waiting.retain(|at| members[*at].group == group);
-            waiting
+
+    /// Which of the waiting clusters start. Those that have their places already come first, then those that are known to wait,
+    /// then those that nobody spoke of.
+    fn starting(&self, turn: Turn, members: &[Member<'_>]) -> Vec<usize> {
+        let mut waiting: Vec<usize> = (0..members.len()).filter(|at| members[*at].waits()).collect();
+        if self.rules.reversed {
+            waiting.reverse();
         }
-        Turn::Window { size, taken } => {
-            let (overtaken, others): (Vec<usize>, Vec<usize>) =
-                waiting.into_iter().partition(|at| members[*at].is_overtaken());
-            let held = taken - overtaken.len();
-            let (known, unknown): (Vec<usize>, Vec<usize>) =
-                others.into_iter().partition(|at| members[*at].known);
-            let joining = known.into_iter().chain(unknown).take(size.saturating_sub(taken));
-            let staying = overtaken.into_iter().take(size.saturating_sub(held));
-            staying.chain(joining).collect()
+        match turn {
+            Turn::Everybody => waiting,
+            Turn::Group(group) => {
+                waiting.retain(|at| members[*at].group == group);
+                waiting
+            }
+            Turn::Window { size, taken } => {
+                waiting.retain(|at| !self.is_last(&members[*at]));
+                let (overtaken, others): (Vec<usize>, Vec<usize>) =
+                    waiting.into_iter().partition(|at| members[*at].is_overtaken());
+                let held = taken - overtaken.len();
+                let (known, unknown): (Vec<usize>, Vec<usize>) =
+                    others.into_iter().partition(|at| members[*at].known);
+                let joining = known.into_iter().chain(unknown).take(size.saturating_sub(taken));
+                let staying = overtaken.into_iter().take(size.saturating_sub(held));
+                staying.chain(joining).collect()
+            }
+            Turn::Nobody => Vec::new(),
         }
-        Turn::Nobody => Vec::new(),
     }
 }
 

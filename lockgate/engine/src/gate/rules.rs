@@ -36,7 +36,7 @@ pub struct Rules {
     pub soak: Duration,
     /// How long a cluster may take.
     pub deadline: Option<Duration>,
-    /// The groups that go first.
+    /// The groups that go first, and on the way back last.
     pub mandatory: Vec<GroupKey>,
     /// Whether the last go first: the way back.
     pub reversed: bool,
@@ -123,11 +123,11 @@ impl Rules {
         }
     }
 
-    /// The same rules for the way back: the last go first, nobody goes before all others, and nobody soaks.
+    /// The same rules for the way back: the last go first, those that went before all others go after all others, and
+    /// nobody soaks.
     #[must_use]
     pub fn back(mut self) -> Self {
         self.reversed = true;
-        self.mandatory.clear();
         self.soak = Duration::ZERO;
         self
     }

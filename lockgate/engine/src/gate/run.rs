@@ -22,12 +22,12 @@ use lockgate_api::rollout_policy::RolloutRun;
 
 use super::decision::{Overall, Place, Verdict};
 use super::groups::Groups;
-use super::record::{Back, RolloutRecord, Verb};
+use super::record::{Back, RolloutRecord};
 use super::rollout::decide;
 use super::rules::{List, Order, Rules};
 use super::standing::{Standing, Status};
 use super::strategy::Followed;
-use stand::{Stand, block, stand};
+use stand::{Stand, block, kept, stand};
 
 pub use reading::{Told, seen};
 
@@ -79,8 +79,10 @@ pub struct Member<'a> {
     pub resumed: bool,
     /// Whether it can be reached.
     pub reach: Reach,
-    /// Whether somebody who needs its first copy was told there already: it goes with them, whatever its turn.
+    /// Whether somebody who needs it was told there already: it goes with them, whatever its turn.
     pub due: bool,
+    /// Why what it is to get cannot be made, if it cannot. It has failed then, without having been told anything.
+    pub unmade: Option<&'a str>,
 }
 
 /// What decides about a rollout.
@@ -290,7 +292,14 @@ pub fn run<'a>(input: &RunInput<'a>) -> Run<'a> {
     };
     let mut steps = Vec::with_capacity(stands.len());
     for ((member, stand), verdict) in input.members.iter().zip(&stands).zip(&decision.clusters) {
-        let mut step = step(member, stand, verdict, held.as_deref(), stamp);
+        let mut step = step(
+            member,
+            stand,
+            verdict,
+            held.as_deref(),
+            kept(member, input),
+            stamp,
+        );
         if lowered.contains(member.cluster) {
             step.act = Act::Release(Target::Wanted);
             step.marks = Some(released(stamp));
@@ -309,17 +318,24 @@ pub fn run<'a>(input: &RunInput<'a>) -> Run<'a> {
     let failed = breach.is_some() || decision.overall() == Some(Overall::Failed);
     let phase = phase(input, complete, failed, held.is_some());
     let due = stands.iter().filter_map(|stand| stand.due);
+    // Whoever is told now has until then, also if nothing more is heard of it.
+    let tells = steps.iter().any(|step| matches!(step.act, Act::Release(_)));
+    let deadline = rules.deadline.filter(|_| tells);
+    let late = deadline
+        .and_then(|deadline| SignedDuration::try_from(deadline).ok())
+        .and_then(|deadline| stamp.checked_add(deadline).ok());
     let recheck_at = decision
         .recheck_after
         .and_then(|after| SignedDuration::try_from(after).ok())
         .and_then(|after| input.now.checked_add(after).ok())
         .into_iter()
         .chain(due)
+        .chain(late)
         .filter(|due| *due > input.now)
         .min();
     let rolls_back = breach.is_some()
         && input.followed.rolls_back
-        && input.back.is_none()
+        && input.back.is_none_or(|back| back.forward)
         && held.is_none()
         && input.record.good.is_some();
     let phase = if rolls_back { Phase::RollingBack } else { phase };
@@ -367,7 +383,7 @@ fn rules(input: &RunInput<'_>) -> Rules {
     if input.back.is_some_and(|back| !back.forward) {
         rules = rules.back();
     }
-    if input.record.present(Verb::PromoteFull).is_some() {
+    if input.record.promoted_full {
         rules.order = Order::All;
         rules.mandatory.clear();
         rules.soak = std::time::Duration::ZERO;
@@ -404,9 +420,10 @@ fn step<'a>(
     stand: &Stand,
     verdict: &Verdict<'a>,
     held: Option<&str>,
+    kept: Option<&str>,
     stamp: Timestamp,
 ) -> Step<'a> {
-    let target = if member.kept.is_some() {
+    let target = if kept.is_some() {
         Target::Kept
     } else {
         Target::Wanted
@@ -427,7 +444,10 @@ fn step<'a>(
     } else if stand.told_as != stand.status {
         step.status = stand.status;
     }
-    let due = member.due && stand.status.is_waiting();
+    if let Some(why) = member.unmade.filter(|_| stand.at.is_none()) {
+        step.reason = format!("its manifest cannot be made: {why}");
+    }
+    let due = member.due && stand.status.is_waiting() && !stand.blocked;
     if due && verdict.place != Place::Starts {
         step.reason = "goes now, with what needs it".to_owned();
     }

@@ -1,6 +1,5 @@
 //! Which strategy a template follows, and what it means.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_api::RolloutPolicy;
@@ -10,6 +9,7 @@ use serde_json::Value;
 use super::grouping::{GroupingError, NamedGroup, Selected, cut};
 use super::groups::Groups;
 use super::rules::{Rules, StrategyError};
+use crate::placement::predicates::claims_as_labels;
 use crate::selector::best_priority;
 
 /// The policies with a strategy among those about a template, the best first: of its own namespace before those of the whole
@@ -40,7 +40,7 @@ pub enum FollowError {
     /// Its groups cannot be made.
     #[error("spec.strategy.{0}")]
     Groups(#[from] GroupingError),
-    /// The placement that it names has decided nothing.
+    /// The placement that it names has decided on no cluster, or is about to decide.
     #[error(
         "spec.strategy.placementRef: nothing starts, for there are no decisions of Placement {0}; create it, or name another"
     )]
@@ -99,25 +99,17 @@ impl Followed {
         Some((namespace, name))
     }
 
-    /// The groups of these clusters, with their labels; and what the placement decided, if the strategy names one that did.
-    pub fn groups<'a>(
+    /// The groups of these clusters; and what the placement decided, if the strategy names one that did.
+    pub fn groups(
         &self,
-        clusters: impl IntoIterator<Item = (&'a str, &'a BTreeMap<String, String>)>,
+        clusters: impl IntoIterator<Item = Selected>,
         decided: Option<&Groups>,
     ) -> Result<Groups, FollowError> {
+        let selected: Vec<Selected> = clusters.into_iter().collect();
         if let Some((namespace, name)) = self.placement() {
             let decided = decided.ok_or_else(|| FollowError::Placement(format!("{namespace}/{name}")))?;
-            let clusters = clusters.into_iter().map(|(cluster, _)| cluster);
-            return Ok(decided.restricted_to(clusters));
+            return Ok(decided.restricted_to(selected.iter().map(|cluster| cluster.name.as_str())));
         }
-        let selected: Vec<Selected> = clusters
-            .into_iter()
-            .map(|(name, labels)| Selected {
-                name: name.to_owned(),
-                labels: labels.clone(),
-                claims: BTreeMap::new(),
-            })
-            .collect();
         let named: Vec<NamedGroup> = self
             .strategy
             .decision_groups
@@ -125,7 +117,11 @@ impl Followed {
             .map(|group| NamedGroup {
                 name: group.group_name.clone(),
                 labels: group.group_cluster_selector.label_selector.clone(),
-                claims: None,
+                claims: group
+                    .group_cluster_selector
+                    .claim_selector
+                    .as_ref()
+                    .map(claims_as_labels),
             })
             .collect();
         Ok(cut(

@@ -341,6 +341,7 @@ impl Row<'_> {
             resumed: false,
             reach: self.reach,
             due: false,
+            unmade: None,
         }
     }
 }
@@ -367,10 +368,9 @@ fn groups(input: &RootInput<'_>, standings: &[Standing], steps: &[Step<'_>]) -> 
             revision: 0,
         })
     };
-    let groups = input.selection.groups.iter().map(|group| RunGroup {
-        index: group.index.into(),
-        name: group.name.clone(),
-        clusters: group.clusters.iter().filter_map(find).collect(),
+    let groups = input.selection.groups.iter().map(|group| {
+        let clusters = group.clusters.iter().filter_map(find).collect();
+        RunGroup::of(group.index.into(), &group.name, clusters)
     });
     groups.collect()
 }

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::world::{Plan, Site, World};
-use lockgate_engine::gate::record::Verb;
+use crate::world::{Content, Plan, Site, World};
 use lockgate_engine::gate::rules::{Order, threshold_size};
-use lockgate_engine::gate::run::{Act, Run, RunInput, Seen, Target};
+use lockgate_engine::gate::run::{Act, Member, Run, RunInput, Seen, Target};
 
 /// A cluster that is to have a copy, as it is when something is decided.
 struct Known<'a> {
@@ -31,24 +30,31 @@ pub(crate) fn check(world: &World, input: &RunInput<'_>, decided: &Run<'_>, plan
     if !removes && !releases {
         return;
     }
-    let soak = match input.back {
-        Some(_) => Duration::ZERO,
-        None => input.followed.rules.soak,
+    let full = input.record.promoted_full;
+    let soak = if is_reversed(input) || full {
+        Duration::ZERO
+    } else {
+        input.followed.rules.soak
     };
     let known = known(world, input, decided, soak);
-    if releases {
+    if releases && !full {
         places(input, &known);
         failures(input, &known);
         turns(input, &known);
     }
     if input.followed.breaks_first {
-        breaks(input, &known);
+        breaks(world, input, &known, plan);
     } else {
         if removes {
             soaked(world, input, &known, soak);
         }
         replicas(world, &known, plan, removes);
     }
+}
+
+/// Whether it is a way back, and not one that an operator chose.
+fn is_reversed(input: &RunInput<'_>) -> bool {
+    input.back.is_some_and(|back| !back.forward)
 }
 
 fn known<'a>(world: &'a World, input: &RunInput<'_>, decided: &Run<'_>, soak: Duration) -> Vec<Known<'a>> {
@@ -62,17 +68,19 @@ fn known<'a>(world: &'a World, input: &RunInput<'_>, decided: &Run<'_>, soak: Du
     let known = all.map(|((step, member), (name, group))| {
         let (at, site) = sites.find(|(_, site)| site.name == name).unwrap();
         assert_eq!((step.cluster, member.cluster), (name, name));
+        // Where what is to go goes first, more than is wanted is nothing new.
+        let kept = member.kept.filter(|_| !input.followed.breaks_first);
         let is_new = member
             .told
-            .is_some_and(|told| told.digest == member.wanted || Some(told.digest.as_str()) == member.kept);
+            .is_some_and(|told| told.digest == member.wanted || Some(told.digest.as_str()) == kept);
         let failing = is_failing(site, input);
         let retried = failing && is_new && is_retried(site, input);
         Known {
             site,
             at,
             group,
-            mandatory: mandatory[group] && input.back.is_none(),
-            in_flight: is_in_flight(site, input, soak) && !retried,
+            mandatory: mandatory[group],
+            in_flight: is_in_flight(site, input, soak) && !retried && !(is_new && is_promoted(site, input)),
             failing: failing && is_new && !retried,
             released: match step.act {
                 Act::Release(target) => Some(target),
@@ -90,7 +98,7 @@ fn after(time: Timestamp, duration: Duration) -> Timestamp {
 
 /// Since when what a cluster says counts, if it was told anything by a rollout that is not over.
 fn counts_since(site: &Site, input: &RunInput<'_>) -> Option<Timestamp> {
-    let told = &site.work.as_ref()?.told;
+    let told = &site.present()?.told;
     let by_this = told.revision > input.record.good_revision();
     let since = site
         .since
@@ -121,17 +129,27 @@ fn is_failing(site: &Site, input: &RunInput<'_>) -> bool {
     let Some(since) = counts_since(site, input) else {
         return false;
     };
-    let unwell = site.seen == Seen::Bad || site.seen == Seen::UnderWay && site.was;
-    !site.suspended && !site.down && (unwell || is_late(site, since, input))
+    // Who has failed has failed until it is seen to be well, also while nobody can see it.
+    let late = !site.down && is_late(site, since, input);
+    !site.suspended && (site.failed || late)
 }
 
 /// Whether somebody let what failed start again.
 fn is_retried(site: &Site, input: &RunInput<'_>) -> bool {
-    let released = site.work.as_ref().and_then(|held| held.told.released_at);
-    let retry = input.record.present(Verb::Retry);
-    retry
+    was_told_before(site, input.record.retried)
+}
+
+/// Whether somebody ended its soak.
+fn is_promoted(site: &Site, input: &RunInput<'_>) -> bool {
+    let lasts = !site.failed && (site.down || site.seen == Seen::Well || !is_failing(site, input));
+    lasts && was_told_before(site, input.record.promoted)
+}
+
+fn was_told_before(site: &Site, asked: Option<Timestamp>) -> bool {
+    let released = site.present().and_then(|held| held.told.released_at);
+    asked
         .zip(released)
-        .is_some_and(|(retry, released)| released <= retry.at)
+        .is_some_and(|(asked, released)| released <= asked)
 }
 
 /// Outside mandatory groups no more clusters are in flight than may be.
@@ -182,14 +200,13 @@ fn failures(input: &RunInput<'_>, known: &[Known<'_>]) {
 
 /// A group starts when those before it are settled.
 fn turns(input: &RunInput<'_>, known: &[Known<'_>]) {
-    let reversed = input.back.is_some();
+    let reversed = is_reversed(input);
     let released = |known: &&Known<'_>| known.released.is_some();
     for open in known.iter().filter(|known| known.in_flight && !known.failing) {
         let before = |other: &Known<'_>| match (other.mandatory, open.mandatory) {
-            (false, true) => true,
-            (true, false) => false,
-            (true, true) => other.group > open.group,
-            _ if input.followed.rules.order != Order::ProgressivePerGroup => false,
+            (false, true) => !reversed,
+            (true, false) => reversed,
+            (false, false) if input.followed.rules.order != Order::ProgressivePerGroup => false,
             _ if reversed => other.group < open.group,
             _ => other.group > open.group,
         };
@@ -203,35 +220,44 @@ fn turns(input: &RunInput<'_>, known: &[Known<'_>]) {
 fn soaked(world: &World, input: &RunInput<'_>, known: &[Known<'_>], soak: Duration) {
     for (known, member) in known.iter().zip(input.members) {
         let site = known.site;
-        let held = site.work.as_ref();
+        let held = site.present();
         let has = held.is_some_and(|held| {
             held.told.digest == member.wanted || Some(held.told.digest.as_str()) == member.kept
         });
         assert!(has, "{} has no copy at {}, and others go", site.name, world.now);
         if let Some(since) = counts_since(site, input) {
             let well = site.seen == Seen::Well && !site.down;
-            assert!(
-                well && input.now >= after(since, soak),
-                "{} has not soaked, and others go",
-                site.name
-            );
+            let soaked = input.now >= after(since, soak) || is_promoted(site, input);
+            assert!(well && soaked, "{} has not soaked, and others go", site.name);
         }
     }
 }
 
-/// Where nothing may run twice, nobody gets more while others are to give theirs up.
-fn breaks(input: &RunInput<'_>, known: &[Known<'_>]) {
-    if input.leaving.is_empty() {
+/// Where nothing may run twice, nobody gets more while others are to give theirs up, or may not have done so yet.
+fn breaks(world: &World, input: &RunInput<'_>, known: &[Known<'_>], plan: &Plan) {
+    let more = |(known, member): &(&Known<'_>, &Member<'_>)| known.released.is_some() && member.grows;
+    let Some((more, _)) = known.iter().zip(input.members).find(more) else {
         return;
-    }
-    for (known, member) in known.iter().zip(input.members) {
-        let more = known.released.is_some() && member.grows;
-        assert!(
-            !more,
-            "{} gets more while others have not given theirs up",
-            known.site.name
-        );
-    }
+    };
+    let has_too_much = |(site, content): &(&Site, &Option<Content>)| {
+        let wanted = content.map_or(0, |content| content.1);
+        site.work.as_ref().is_some_and(|held| held.content.1 > wanted)
+    };
+    let keeps = world.sites.iter().zip(&plan.contents).find(has_too_much);
+    let keeps = keeps.map(|(site, _)| &site.name);
+    assert!(
+        keeps.is_none(),
+        "{} gets more before {keeps:?} has less",
+        more.site.name
+    );
+    let gives_up = |(known, member): &(&Known<'_>, &Member<'_>)| known.in_flight && !member.grows;
+    let gives_up = known.iter().zip(input.members).find(gives_up);
+    let gives_up = gives_up.map(|(known, _)| &known.site.name);
+    assert!(
+        gives_up.is_none(),
+        "{} gets more while {gives_up:?} is under way",
+        more.site.name
+    );
 }
 
 /// Replicas that are ready never fall below what was there and what is to be, whichever is less.

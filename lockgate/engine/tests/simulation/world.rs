@@ -8,8 +8,9 @@ use crate::laws;
 use crate::time;
 use jiff::Timestamp;
 use lockgate_engine::gate::Followed;
+use lockgate_engine::gate::grouping::Selected;
 use lockgate_engine::gate::groups::Groups;
-use lockgate_engine::gate::record::{Request, RolloutRecord, Verb};
+use lockgate_engine::gate::record::{Good, Request, RolloutRecord, Verb};
 use lockgate_engine::gate::revision::revision_digest;
 use lockgate_engine::gate::run::{Act, Marks, Member, Phase, Reach, RunInput, Seen, Target, Told, run};
 
@@ -45,10 +46,21 @@ pub(crate) struct Site {
     pub(crate) seen: Seen,
     pub(crate) since: Timestamp,
     pub(crate) was: bool,
+    /// Whether it was seen to fail with what it was told, and not to be well since.
+    pub(crate) failed: bool,
     /// How many of its replicas are ready.
     pub(crate) ready: i64,
+    /// When its copy is gone, if it is on its way out.
+    pub(crate) gone_at: Option<i64>,
     /// What it will say, and when.
     coming: VecDeque<(i64, Seen)>,
+}
+
+impl Site {
+    /// Its Work, unless that is on its way out.
+    pub(crate) fn present(&self) -> Option<&Held> {
+        self.work.as_ref().filter(|_| self.gone_at.is_none())
+    }
 }
 
 /// What every cluster gets.
@@ -121,7 +133,9 @@ impl World {
             seen: Seen::Unknown,
             since: time(0),
             was: false,
+            failed: false,
             ready: 0,
+            gone_at: None,
             coming: VecDeque::new(),
         };
         let mut sites: Vec<Site> = (0..CLUSTERS).map(site).collect();
@@ -169,7 +183,9 @@ impl World {
             after.as_secs() + i64::from(after.subsec_nanos() > 0)
         });
         let change = (self.next_change <= QUIET).then_some(self.next_change);
-        let Some(next) = coming.chain(recheck).chain(change).min() else {
+        let gone = self.sites.iter().filter(|site| !site.down);
+        let gone = gone.filter_map(|site| site.gone_at);
+        let Some(next) = coming.chain(recheck).chain(change).chain(gone).min() else {
             return false;
         };
         self.now = next.max(self.now);
@@ -187,6 +203,9 @@ impl World {
         }
         let now = time(self.now);
         for site in self.sites.iter_mut().filter(|site| !site.down) {
+            if site.gone_at.is_some_and(|at| at <= self.now) {
+                (site.work, site.gone_at) = (None, None);
+            }
             // Of several things that came to pass unseen the last is told.
             let mut last = None;
             while let Some((_, seen)) = site.coming.front().copied().filter(|(at, _)| *at <= self.now) {
@@ -205,6 +224,11 @@ impl World {
             if counts {
                 site.since = now;
             }
+            site.failed = match seen {
+                Seen::Well => false,
+                Seen::Bad => true,
+                _ => site.failed || site.was,
+            };
             site.was |= matches!(seen, Seen::Well | Seen::Bad);
             site.seen = seen;
         }
@@ -258,9 +282,15 @@ impl World {
             }
             11 => self.followed = strategy(&mut self.draw),
             _ => {
-                let verb = self
-                    .draw
-                    .pick([Verb::Pause, Verb::Resume, Verb::Retry, Verb::Abort]);
+                let verb = self.draw.pick([
+                    Verb::Pause,
+                    Verb::Resume,
+                    Verb::Retry,
+                    Verb::Abort,
+                    Verb::Promote,
+                    Verb::PromoteFull,
+                    Verb::Undo,
+                ]);
                 self.ask(verb);
             }
         }
@@ -312,14 +342,16 @@ impl World {
             let yes = ("canary".to_owned(), "yes".to_owned());
             BTreeMap::from_iter(Some(yes).filter(|_| canary))
         };
-        let (plain, canary) = (labels(false), labels(true));
         let members = self
             .sites
             .iter()
             .zip(&plan.contents)
             .filter(|(_, content)| content.is_some());
-        let members =
-            members.map(|(site, _)| (site.name.as_str(), if site.canary { &canary } else { &plain }));
+        let members = members.map(|(site, _)| Selected {
+            name: site.name.clone(),
+            labels: labels(site.canary),
+            claims: BTreeMap::new(),
+        });
         self.followed.groups(members, None).unwrap()
     }
 
@@ -328,7 +360,10 @@ impl World {
         let plan = self.in_force();
         let intent = self.intent.to_string();
         let now = time(self.now);
-        let is_leaving = |site: &Site, content: &Option<Content>| site.work.is_some() && content.is_none();
+        // Where nothing may run twice, what is on its way out is still there.
+        let counts = |site: &Site| self.followed.breaks_first || site.gone_at.is_none();
+        let is_leaving =
+            |site: &Site, content: &Option<Content>| site.work.is_some() && content.is_none() && counts(site);
         let leaving: Vec<usize> = (0..CLUSTERS)
             .filter(|at| is_leaving(&self.sites[*at], &plan.contents[*at]))
             .collect();
@@ -338,7 +373,7 @@ impl World {
             next.back = None;
         }
         let is_there = |at: &usize| {
-            let work = self.sites[*at].work.as_ref();
+            let work = self.sites[*at].present();
             work.is_some_and(|held| held.told.digest == plan.digests[*at])
         };
         let everywhere = leaving.is_empty() && stays.iter().all(is_there);
@@ -349,19 +384,25 @@ impl World {
         if let Some(request) = self.asked.clone() {
             let seen = next.command.as_ref().map(|command| &command.request.id);
             if seen != Some(&request.id) {
-                next.obey(request, &intent, None, now);
+                let mut others = self.kept.keys().filter(|digest| **digest != next.digest);
+                let chosen = others.next_back().filter(|_| request.verb == Verb::Undo);
+                let chosen = chosen.map(|digest| Good {
+                    revision: 1,
+                    digest: digest.clone(),
+                });
+                next.obey(request, &intent, chosen, now);
             }
         }
         for at in &stays {
             let site = &mut self.sites[*at];
-            site.resumed = site.work.as_ref().is_some_and(|held| held.suspended) && !site.suspended;
+            site.resumed = site.present().is_some_and(|held| held.suspended) && !site.suspended;
             if site.resumed && site.seen != Seen::Well {
                 (site.since, site.was) = (now, false);
             }
         }
         let kept: Vec<Option<String>> = (0..CLUSTERS)
             .map(|at| {
-                let (has, wanted) = (self.sites[at].work.as_ref()?.content, plan.contents[at]?);
+                let (has, wanted) = (self.sites[at].present()?.content, plan.contents[at]?);
                 (has.1 > wanted.1).then(|| digest((wanted.0, has.1)))
             })
             .collect();
@@ -369,13 +410,13 @@ impl World {
             .iter()
             .map(|at| {
                 let site = &self.sites[*at];
-                let has = site.work.as_ref().map(|held| held.content.1);
+                let has = site.present().map(|held| held.content.1);
                 Member {
                     cluster: &site.name,
                     wanted: &plan.digests[*at],
                     kept: kept[*at].as_deref(),
                     grows: has.is_none_or(|has| plan.contents[*at].is_some_and(|wanted| has < wanted.1)),
-                    told: site.work.as_ref().map(|held| &held.told),
+                    told: site.present().map(|held| &held.told),
                     seen: site.seen,
                     suspended: site.suspended,
                     resumed: site.resumed,
@@ -385,6 +426,7 @@ impl World {
                         Reach::Since(Some(site.up_since))
                     },
                     due: false,
+                    unmade: None,
                 }
             })
             .collect();
@@ -415,6 +457,10 @@ impl World {
             .collect();
         let mut changed = self.record != next;
         self.record = next;
+        let leaving: Vec<usize> = leaving
+            .into_iter()
+            .filter(|at| self.sites[*at].gone_at.is_none())
+            .collect();
         let removes = removes && !leaving.is_empty();
         let cut = self.draw.one_in(16).then(|| self.draw.below(30) as usize);
         let passed = |changed, again| Passed {
@@ -437,9 +483,15 @@ impl World {
         }
         if removes {
             for at in leaving {
+                let takes = BEAT * self.draw.below(3) as i64;
                 let site = &mut self.sites[at];
-                (site.work, site.seen, site.ready, site.was) = (None, Seen::Unknown, 0, false);
+                (site.seen, site.ready, site.was, site.failed) = (Seen::Unknown, 0, false, false);
                 site.coming.clear();
+                if takes > 0 || site.down {
+                    site.gone_at = Some(self.now + takes);
+                } else {
+                    site.work = None;
+                }
             }
         }
         passed(changed | removes, removes)
@@ -449,6 +501,10 @@ impl World {
     fn carry_out(&mut self, at: usize, act: Act, marks: Option<Marks>, plan: &Plan) -> bool {
         let revision = self.record.revision;
         let site = &mut self.sites[at];
+        if site.gone_at.is_some() {
+            // What is on its way out goes first, and is made again then.
+            return false;
+        }
         let before = site.work.clone();
         if let (Act::Release(target), Some((version, mut replicas))) = (act, plan.contents[at]) {
             assert!(!site.suspended, "{} is suspended, and is written", site.name);
@@ -467,7 +523,8 @@ impl World {
                 suspended: false,
             });
             site.ready = site.ready.min(replicas);
-            (site.seen, site.since, site.was) = (Seen::Unknown, time(self.now), false);
+            (site.seen, site.since) = (Seen::Unknown, time(self.now));
+            (site.was, site.failed) = (false, false);
             let soon = self.now + BEAT * (1 + self.draw.below(2) as i64);
             site.coming.clear();
             site.coming.push_back((soon, Seen::UnderWay));
@@ -497,7 +554,7 @@ impl World {
     pub(crate) fn check_everywhere(&self) {
         let plan = self.in_force();
         for (site, content) in self.sites.iter().zip(&plan.contents) {
-            let has = site.work.as_ref().map(|held| held.content);
+            let has = site.present().map(|held| held.content);
             assert_eq!(has, *content, "{}", site.name);
         }
     }

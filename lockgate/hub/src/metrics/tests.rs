@@ -70,3 +70,53 @@ fn exposed_names_are_the_known_ones() {
     metrics.forget_cluster("m1");
     assert!(!metrics.encode().contains(r#"state{member_cluster="m1"}"#));
 }
+
+#[test]
+fn rollouts_are_counted_by_phase_and_clusters_by_state() {
+    use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
+    let run = |phase: &str, states: &[&str]| {
+        let cluster = |state: &&str| RunCluster {
+            state: (*state).to_owned(),
+            ..RunCluster::default()
+        };
+        RolloutRun {
+            phase: phase.to_owned(),
+            groups: vec![RunGroup::of(0, "", states.iter().map(cluster).collect())],
+            ..RolloutRun::default()
+        }
+    };
+    let metrics = Metrics::new();
+    let begun = run("Progressing", &["Progressing", "ToApply", "ToApply"]);
+    metrics.rollout(None, Some(&begun));
+    metrics.rollout(None, Some(&begun));
+    let failed = run("Failed", &["Failed", "Succeeded", "ToApply"]);
+    metrics.rollout(Some(&begun), Some(&failed));
+    metrics.released("released");
+    metrics.released("failed");
+    let text = metrics.encode();
+    for line in [
+        "lockgate_rollout_phase{phase=\"Progressing\"} 1",
+        "lockgate_rollout_phase{phase=\"Failed\"} 1",
+        "lockgate_rollout_clusters{state=\"ToApply\"} 3",
+        "lockgate_rollout_clusters{state=\"Progressing\"} 1",
+        "lockgate_rollout_clusters{state=\"Failed\"} 1",
+        "lockgate_rollout_releases_total{result=\"released\"} 1",
+        "lockgate_rollout_releases_total{result=\"failed\"} 1",
+    ] {
+        assert!(
+            text.lines().any(|other| other == line),
+            "{line} is not in\n{text}"
+        );
+    }
+    // What is gone counts no more.
+    metrics.rollout(Some(&failed), None);
+    let text = metrics.encode();
+    assert!(
+        text.contains("lockgate_rollout_phase{phase=\"Failed\"} 0"),
+        "{text}"
+    );
+    assert!(
+        text.contains("lockgate_rollout_clusters{state=\"ToApply\"} 2"),
+        "{text}"
+    );
+}

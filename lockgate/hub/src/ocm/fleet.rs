@@ -246,6 +246,11 @@ impl Fleet {
         self.clusters.get(name).map(|known| &known.candidate.cluster)
     }
 
+    /// What a cluster says about itself.
+    pub(crate) fn claims(&self, name: &str) -> Option<&BTreeMap<String, String>> {
+        self.clusters.get(name).map(|known| &known.candidate.claims)
+    }
+
     pub(crate) fn has_set(&self, set: &str) -> bool {
         self.sets.contains_key(set)
     }

@@ -111,9 +111,18 @@ pub(crate) fn placement(state: &State, change: &Change) {
     if gone || change.old.is_none() {
         policy_intake::placement(state, key);
     }
+    let groups = |placement: &Option<Placement>| {
+        let status = placement.as_ref().and_then(|placement| placement.status.as_ref());
+        status.map(|status| status.decision_groups.clone())
+    };
+    let told = groups(&placement);
     state.ocm.fleet.write().put_placement(key, placement);
     if gone {
         state.ocm.memories.lock().forget(key);
+    }
+    if gone || groups(&parsed(change.old.clone())) != told {
+        // What it says of its decisions is what others wait for.
+        wake_following(state, key);
     }
     if !change.own {
         state.ocm.fleet.write().undecide(key);

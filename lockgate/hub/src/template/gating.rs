@@ -3,36 +3,36 @@
 //! Templates that follow no strategy pass without a look at any of this. For the others the binding's record is written
 //! before the Works that follow from it, so that a pass that is cut off is taken up where it was.
 
+mod asked;
 mod referrers;
 mod rows;
 mod steps;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
 use lockgate_api::{Binding, RolloutPolicy, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::Record;
-use lockgate_engine::gate::record::{Good, RolloutRecord, Verb};
+use lockgate_engine::gate::record::{Command, RolloutRecord};
 use lockgate_engine::gate::revision::{Revision, intent, revision_digest};
 use lockgate_engine::gate::run::{self, Member, Phase, Run, RunInput};
-use lockgate_engine::gate::{self, Followed};
+use lockgate_engine::gate::standing::Status;
+use lockgate_engine::gate::{self, FollowError, Followed};
 use lockgate_engine::render;
 use machinery_value::hash::ValueHash;
 use serde_json::Value;
 
 use self::referrers::{Referrer, referrers};
 use self::rows::Row;
-pub(super) use self::rows::{Plan, plan, work_id};
+pub(super) use self::rows::{Plan, Unmade, plan, work_id};
 use self::steps::gate_of;
 pub(super) use self::steps::{Gate, GateStep, unmark};
 use super::revisions::{self, Stored};
-use super::works::unwanted;
+use super::works::left;
 use super::{PassError, Walk, binding_id, is_frozen};
 use crate::cache::Key;
 use crate::events::EventTarget;
-use crate::ocm;
 use crate::rollouts;
 use crate::state::{self, State, WALK};
 
@@ -108,16 +108,13 @@ impl Walk<'_> {
             return Ok(Gate::default());
         }
         let followed = match ranked.first() {
-            None => Followed::all_at_once(),
-            Some(policy) => match Followed::read(policy) {
-                Ok(followed) => followed,
-                Err(error) => return Ok(self.unfollowed(&ranked, &error.to_string())),
-            },
+            None => Ok(Followed::all_at_once()),
+            Some(policy) => Followed::read(policy),
         };
         let mut binding = binding.clone();
         let stored = self.way_back(&mut binding).await?;
         let gate = self
-            .decide_releases(&mut binding, &ranked, &followed, stored, &referrers)
+            .decide_releases(&mut binding, &ranked, followed, stored, &referrers)
             .await?;
         let before = self.binding.as_ref().map(|binding| &binding.metadata.annotations);
         if before != Some(&binding.metadata.annotations) {
@@ -126,94 +123,103 @@ impl Walk<'_> {
         Ok(gate)
     }
 
-    /// A strategy that cannot be followed lets nothing through.
-    fn unfollowed(&self, ranked: &[Arc<RolloutPolicy>], error: &str) -> Gate {
-        let view = lockgate_api::rollout_policy::RolloutRun {
-            policy: title(ranked),
-            phase: Phase::Failed.name().to_owned(),
-            message: error.to_owned(),
-            ..Default::default()
-        };
-        rollouts::note(self.state, self.id, ranked, Some(&view));
-        Gate::closed(None)
-    }
-
     async fn decide_releases(
         &self,
         binding: &mut Binding,
         ranked: &[Arc<RolloutPolicy>],
-        followed: &Followed,
+        followed: Result<Followed, FollowError>,
         stored: Option<Arc<Stored>>,
         referrers: &[Referrer],
     ) -> Result<Gate, PassError> {
         let now = self.state.clock.now();
         let record = RolloutRecord::of(&binding.metadata);
         let intent = self.intent(binding);
-        let overrides = self.state.overrides.read().list();
-        let (content, basis) = self.content(binding);
-        let plan = plan(&self.template, content, &overrides, binding, stored.as_deref());
-        let rows = self.rows(binding, &plan, referrers);
-        let leaving: Vec<String> = unwanted(self.state, self.id, binding)
+        let breaks_first = followed.as_ref().is_ok_and(|followed| followed.breaks_first);
+        // Where nothing may run twice, what is on its way out is still there.
+        let leaving: Vec<String> = left(self.state, self.id, binding, breaks_first)
             .iter()
             .filter_map(|work| names::cluster_of(&work.namespace).map(str::to_owned))
             .collect();
+        let of = binding.clone();
+        let overrides = self.state.overrides.read().list();
+        let (content, basis) = self.content(&of);
+        let plan = plan(&self.template, content, &overrides, &of, stored.as_deref());
+        let mut rows = self.rows(&of, &plan, referrers);
         let digest = revision_digest(rows.iter().map(|row| (row.cluster.as_str(), row.wanted.as_str())));
         let mut next = record.clone().unwrap_or_default();
         if next.back(&intent).is_none() {
             next.back = None;
             self.state.ways_back.lock().remove(self.id);
         }
-        let is_there = |row: &Row| row.told.as_ref().is_some_and(|told| told.digest == row.wanted);
-        let everywhere = leaving.is_empty() && !rows.is_empty() && rows.iter().all(is_there);
+        let everywhere = leaving.is_empty() && !rows.is_empty() && rows.iter().all(Row::is_there);
         if next.begin(&digest, everywhere) {
-            if stored.is_none() {
-                let revision = Revision::of(&self.template, basis, binding, &overrides);
-                let id = binding_id(binding, self.id);
-                revisions::keep(self.state, self.id, id, &next.current(), &revision).await?;
-            }
-            if !next.is_settled() {
-                self.tell(
-                    "RolloutStarted",
-                    &format!("Revision {} starts", next.revision),
-                    true,
-                );
-            }
+            next.begun = Some(now);
+            let revision = match &stored {
+                None => Revision::of(&self.template, basis, &of, &overrides),
+                // What every cluster makes of it may have changed since it was kept.
+                Some(stored) => Revision {
+                    clusters: of.spec.clusters.clone(),
+                    ..stored.revision.clone()
+                },
+            };
+            self.keep(&next, &of, &revision).await?;
         }
         let turns = self.obey(&mut next, binding, &intent, now).await?;
-        // Everybody is in a group, also a cluster that has just left.
-        let bare = BTreeMap::new();
-        let clusters: Vec<Option<Arc<lockgate_api::Cluster>>> =
-            rows.iter().map(|row| self.state.cluster(&row.cluster)).collect();
-        let decided = followed
-            .placement()
-            .and_then(|(namespace, name)| ocm::decided(self.state, namespace, name));
-        let labelled = rows.iter().zip(&clusters).map(|(row, cluster)| {
-            let labels = cluster.as_ref().map_or(&bare, |cluster| &cluster.metadata.labels);
-            (row.cluster.as_str(), labels)
-        });
-        let groups = followed.groups(labelled, decided.as_ref());
-        let groups = match groups {
-            Ok(groups) => groups,
-            Err(error) => return Ok(self.unfollowed(ranked, &error.to_string())),
-        };
+        self.mark_due(&mut rows, referrers, next.begun);
         let members: Vec<Member<'_>> = rows.iter().map(Row::member).collect();
         let names: Vec<&str> = leaving.iter().map(String::as_str).collect();
         let before = next.clone();
+        let put = |next: &RolloutRecord, binding: &mut Binding| {
+            if record.as_ref() != Some(next) {
+                next.put(&mut binding.metadata);
+            }
+        };
+        let (followed, groups) = match self.groups(followed, &rows) {
+            Ok(Some(both)) => both,
+            unknown => {
+                if let Err(error) = unknown {
+                    let view = unfollowed(&rows, &next, title(ranked), &error);
+                    rollouts::note(self.state, self.id, ranked, Some(&view));
+                }
+                rollouts::note_removal(self.state, self.id, false, !leaving.is_empty());
+                self.give_up(record.as_ref(), &next, &of).await?;
+                put(&next, binding);
+                if turns {
+                    self.state.templates.add(self.id.clone(), WALK);
+                    return Ok(Gate::closed(stored));
+                }
+                return Ok(Gate::held(&rows, &next, stored.clone()));
+            }
+        };
         let input = RunInput {
             record: &before,
             back: before.back.as_ref(),
-            followed,
+            followed: &followed,
             groups: &groups,
             members: &members,
             leaving: &names,
             now,
         };
-        let run = run::run(&input);
-        self.conclude(&mut next, &run, &intent, binding).await?;
-        let is_new_way = turns || next.back != before.back;
-        if record.as_ref() != Some(&next) {
-            next.put(&mut binding.metadata);
+        let mut run = run::run(&input);
+        let unmade = self.all_unmade(&of, &plan, &rows, &run);
+        let members: Vec<Member<'_>> = members
+            .iter()
+            .map(|member| Member {
+                unmade: unmade.get(member.cluster).map(|why| why.message.as_str()),
+                ..*member
+            })
+            .collect();
+        let input = RunInput {
+            members: &members,
+            ..input
+        };
+        if !unmade.is_empty() {
+            run = run::run(&input);
         }
+        self.conclude(&mut next, &run, &intent);
+        self.give_up(record.as_ref(), &next, &of).await?;
+        let is_new_way = turns || next.back != before.back;
+        put(&next, binding);
         rollouts::note(
             self.state,
             self.id,
@@ -225,55 +231,14 @@ impl Walk<'_> {
         if is_new_way {
             // Another revision is to be sent from now on: the next pass begins with it.
             self.state.templates.add(self.id.clone(), WALK);
-            return Ok(Gate::closed(stored));
+            return Ok(Gate::closed(stored.clone()));
         }
         rollouts::count(self.state, &run, &members);
-        let gate = gate_of(&rows, &run, &next, stored);
-        Ok(gate)
-    }
-
-    /// Takes in what an operator asks for; whether another revision is to be sent from now on.
-    async fn obey(
-        &self,
-        next: &mut RolloutRecord,
-        binding: &Binding,
-        intent: &str,
-        now: Timestamp,
-    ) -> Result<bool, PassError> {
-        let Some(request) = next.unseen(&self.template) else {
-            return Ok(false);
-        };
-        let mut chosen = None;
-        if request.verb == Verb::Undo {
-            let entries = revisions::list(self.state, self.id, binding_id(binding, self.id)).await?;
-            let found = match request.to {
-                Some(number) => entries.into_iter().find(|entry| entry.number == number),
-                None => entries.into_iter().find(|entry| entry.digest != next.digest),
-            };
-            chosen = found.map(|entry| Good {
-                revision: entry.number,
-                digest: entry.digest,
-            });
-            if chosen.is_none() {
-                self.tell("RolloutUndoFailed", "There is no such revision", false);
-            }
-        }
-        let before = next.back.clone();
-        next.obey(request, intent, chosen, now);
-        if let Some(command) = &next.command {
-            self.tell("RolloutCommand", &command.told(), true);
-        }
-        Ok(next.back != before)
+        Ok(gate_of(&rows, &run, &next, stored.clone(), unmade.clone()))
     }
 
     /// What a decision changes in the record.
-    async fn conclude(
-        &self,
-        next: &mut RolloutRecord,
-        run: &Run<'_>,
-        intent: &str,
-        binding: &Binding,
-    ) -> Result<(), PassError> {
+    fn conclude(&self, next: &mut RolloutRecord, run: &Run<'_>, intent: &str) {
         let was = next.clone();
         next.conclude(run, intent);
         if let Some(breach) = next.breach.as_ref().filter(|_| was.breach != next.breach) {
@@ -295,10 +260,7 @@ impl Walk<'_> {
                 _ => "RolloutSucceeded",
             };
             self.tell(reason, &format!("Revision {} is everywhere", next.revision), true);
-            let needed = [next.digest.as_str()];
-            revisions::prune(self.state, self.id, binding_id(binding, self.id), &needed).await?;
         }
-        Ok(())
     }
 
     fn tell(&self, reason: &str, message: &str, good: bool) {
@@ -315,6 +277,33 @@ fn title(ranked: &[Arc<RolloutPolicy>]) -> String {
     ranked
         .first()
         .map_or_else(|| "no policy".to_owned(), |policy| policy.title())
+}
+
+/// A rollout whose strategy cannot be followed: whoever has not got what is to go waits.
+fn unfollowed(rows: &[Row], record: &RolloutRecord, policy: String, error: &FollowError) -> RolloutRun {
+    let clusters = rows.iter().map(|row| {
+        let (state, reason) = if row.is_there() {
+            (Status::Skip, "")
+        } else {
+            (Status::ToApply, "held: the strategy cannot be followed")
+        };
+        RunCluster {
+            name: row.cluster.clone(),
+            state: state.name().to_owned(),
+            reason: reason.to_owned(),
+            revision: row.told.as_ref().map_or(0, |told| told.revision),
+            ..RunCluster::default()
+        }
+    });
+    RolloutRun {
+        policy,
+        revision: record.revision,
+        good_revision: record.good.as_ref().map(|good| good.revision),
+        phase: Phase::Failed.name().to_owned(),
+        message: error.to_string(),
+        command: record.command.as_ref().map(Command::told).unwrap_or_default(),
+        groups: vec![RunGroup::of(0, "", clusters.collect())],
+    }
 }
 
 /// Whether old copies of a template go before new ones come.

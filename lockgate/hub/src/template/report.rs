@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate_api::binding::AggregatedStatusItem;
+use lockgate_api::rollout_policy::RolloutRun;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
+use lockgate_engine::gate::run::Phase;
 use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use lockgate_engine::place::LastPlaced;
@@ -31,6 +33,8 @@ const PATIENCE: Patience = Patience {
     while_moving: Duration::from_secs(180),
     otherwise: Duration::from_secs(20),
 };
+/// The condition of a binding whose template follows a strategy.
+const ROLLED_OUT: &str = "RolledOut";
 /// How soon it looks again whether they have arrived, if nobody says so.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -196,6 +200,10 @@ fn binding_status(
         status.rollout = rollouts::view(state, id);
     }
     let conditions = &mut status.conditions;
+    match &status.rollout {
+        Some(run) => rolled_out(run, &now).put(conditions),
+        None => conditions.retain(|condition| condition.kind != ROLLED_OUT),
+    }
     if known.is_some() {
         // Before the first pass over a template, what was said of it stays.
         complain("Rendered", unrendered(&verdict.unrendered), &now, conditions);
@@ -305,9 +313,22 @@ fn unlowered(
     Some(("WaitingForCopies", message))
 }
 
+/// Whether the last change is in every cluster, and if it is not, where it is: for people and programs that wait for it.
+fn rolled_out(run: &RolloutRun, now: &str) -> Condition {
+    let is = run.phase == Phase::Succeeded.name();
+    Condition {
+        kind: ROLLED_OUT.to_owned(),
+        status: if is { "True" } else { "False" }.to_owned(),
+        reason: run.phase.clone(),
+        message: run.message.clone(),
+        last_transition_time: now.to_owned(),
+        ..Condition::default()
+    }
+}
+
 /// The place of a condition among the others.
 fn rank(kind: &str) -> usize {
-    let known = ["Scheduled", "FullyApplied"];
+    let known = ["Scheduled", "FullyApplied", ROLLED_OUT];
     known
         .iter()
         .position(|known| *known == kind)

@@ -18,8 +18,8 @@ use crate::link::{DeleteOptions, LinkError};
 use crate::resource::Resource;
 use crate::state::State;
 
-/// How many revisions of a template are kept, beside the current and the last good one.
-const KEPT: usize = 10;
+/// How many revisions of a template are kept, beside the current one, the last good one and the one that is gone back to.
+pub(crate) const KEPT: usize = 10;
 /// Where the content of a Secret's revision is.
 const FIELD: &str = "revision";
 
@@ -64,6 +64,8 @@ pub(crate) struct Entry {
     pub(crate) number: i64,
     /// What every cluster got in it.
     pub(crate) digest: String,
+    /// Whether it was given up.
+    pub(crate) given_up: bool,
     metadata: ObjectMeta,
 }
 
@@ -110,18 +112,58 @@ pub(crate) async fn keep(
     }
 }
 
+/// Gives a revision that is kept another number, and another chance.
 async fn renumber(state: &State, resource: &Resource, binding: &str, good: &Good) -> Result<(), PassError> {
-    let path = resource.object(keys::SYSTEM_NAMESPACE, &name(binding, &good.digest));
-    let what = "failed to number a revision";
-    let body = state.link.get(&path).await.map_err(|error| failed(what, error))?;
-    let mut object: Value = serde_json::from_slice(&body).map_err(|e| PassError::NotYet(e.to_string()))?;
+    let is_secret = resource.kind == "Secret";
     let number = good.revision.to_string();
-    if object["metadata"]["annotations"][keys::REVISION] == number.as_str() {
+    annotate(state, resource, binding, &good.digest, |object| {
+        let annotations = &mut object["metadata"]["annotations"];
+        let again = annotations[keys::REVISION] != number.as_str();
+        annotations[keys::REVISION] = number.as_str().into();
+        let annotations = annotations.as_object_mut();
+        let given_up = annotations.and_then(|annotations| annotations.remove(keys::REVISION_GIVEN_UP));
+        if !is_secret {
+            object["revision"] = good.revision.into();
+        }
+        again || given_up.is_some()
+    })
+    .await
+}
+
+/// Says of a revision that it was given up: nobody goes back to it who does not name it.
+pub(crate) async fn give_up(
+    state: &State,
+    id: &TemplateId,
+    binding: &str,
+    digest: &str,
+) -> Result<(), PassError> {
+    annotate(state, &resource(id), binding, digest, |object| {
+        let given_up = &mut object["metadata"]["annotations"][keys::REVISION_GIVEN_UP];
+        let is_new = given_up.is_null();
+        *given_up = "true".into();
+        is_new
+    })
+    .await
+}
+
+/// Changes what a revision says of itself, if it is kept.
+async fn annotate(
+    state: &State,
+    resource: &Resource,
+    binding: &str,
+    digest: &str,
+    change: impl FnOnce(&mut Value) -> bool,
+) -> Result<(), PassError> {
+    let path = resource.object(keys::SYSTEM_NAMESPACE, &name(binding, digest));
+    let what = "failed to write a revision";
+    let body = match state.link.get(&path).await {
+        Ok(body) => body,
+        Err(LinkError::NotFound) => return Ok(()),
+        Err(error) => return Err(failed(what, error)),
+    };
+    let mut object: Value = serde_json::from_slice(&body).map_err(|e| PassError::NotYet(e.to_string()))?;
+    if !change(&mut object) {
         return Ok(());
-    }
-    object["metadata"]["annotations"][keys::REVISION] = number.into();
-    if resource.kind != "Secret" {
-        object["revision"] = good.revision.into();
     }
     match state.link.replace(&path, object.to_string().into_bytes()).await {
         Ok(_) => Ok(()),
@@ -193,6 +235,7 @@ pub(crate) async fn list(state: &State, id: &TemplateId, binding: &str) -> Resul
             Some(Entry {
                 number,
                 digest,
+                given_up: item.metadata.annotation(keys::REVISION_GIVEN_UP).is_some(),
                 metadata: item.metadata,
             })
         })
@@ -201,7 +244,7 @@ pub(crate) async fn list(state: &State, id: &TemplateId, binding: &str) -> Resul
     Ok(entries)
 }
 
-/// Deletes the oldest revisions; all but those that are needed if `needed` says so.
+/// Deletes the oldest revisions, but none that is needed.
 pub(crate) async fn prune(
     state: &State,
     id: &TemplateId,

@@ -1,7 +1,7 @@
 //! Render and gate in a template's pass: one Work for each cluster, and the removal of those that are no longer wanted.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -11,11 +11,12 @@ use lockgate_engine::failover;
 use lockgate_engine::gate::run::{Act, Target};
 use lockgate_engine::gate::{self, Holds, Motion, Removal};
 use lockgate_engine::observe;
+use lockgate_engine::place;
 use lockgate_engine::render::{self, RenderError, Rendered};
 use machinery_value::hash::canonical_hash;
 use serde_json::Value;
 
-use super::gating::{self, Gate, GateStep, Plan, plan};
+use super::gating::{self, Gate, GateStep, Plan, Unmade, plan};
 use super::holding::{Suspended, wake_dependents};
 use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT_AFTER, Walk, binding_id};
@@ -96,7 +97,8 @@ impl Walk<'_> {
         let holders = self.holders(binding);
         let holds = holders.of(binding);
         let mut turned = false;
-        let mut unrendered = BTreeMap::new();
+        // What the gate could not make is not tried here.
+        let mut unmade = gate.unmade.clone();
         let mut changes: Vec<(&Share, WorkChange)> = Vec::new();
         for share in &shares {
             let step = gate.step(&share.cluster.metadata.name);
@@ -106,19 +108,14 @@ impl Walk<'_> {
                     changes.push((share, change));
                 }
                 Ok(None) => {}
-                Err(error) => {
-                    let reason = match error {
-                        RenderError::Override(_) => "ApplyOverridePolicyFailed",
-                        _ => "SyncWorkFailed",
-                    };
-                    let message = error.to_string();
-                    // What was told is not told again.
-                    if before.unrendered.get(&share.cluster.metadata.name) != Some(&message) {
-                        let target = EventTarget::of_value(&self.template);
-                        self.state.events.warn(&target, reason, &message);
-                    }
-                    unrendered.insert(share.cluster.metadata.name.clone(), message);
-                }
+                Err(error) => drop(unmade.insert(share.cluster.metadata.name.clone(), Unmade::new(&error))),
+            }
+        }
+        for (cluster, why) in &unmade {
+            // What was told is not told again.
+            if before.unrendered.get(cluster) != Some(&why.message) {
+                let target = EventTarget::of_value(&self.template);
+                self.state.events.warn(&target, why.reason, &why.message);
             }
         }
         let mut keeping = Vec::new();
@@ -138,7 +135,8 @@ impl Walk<'_> {
         }
         // Before anything is written: what is told meanwhile must not say that all is rendered.
         if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
-            verdict.unrendered = unrendered;
+            let messages = unmade.into_iter().map(|(cluster, why)| (cluster, why.message));
+            verdict.unrendered = messages.collect();
             verdict.keeping = keeping;
         }
         let writes = changes.iter().filter_map(|(_, change)| change.work.as_ref());
@@ -187,7 +185,7 @@ impl Walk<'_> {
     /// What each cluster is to get.
     pub(super) fn shares(&self, binding: &Binding, template: &Value) -> Vec<Share> {
         let spec = &binding.spec;
-        let is_workload = spec.replicas > 0 || spec.replica_requirements.is_some();
+        let is_workload = place::is_workload(spec);
         let completions = render::completions(spec, template);
         let mut shares = Vec::new();
         let mut seen = BTreeSet::new();
@@ -373,8 +371,18 @@ pub(crate) fn placed(binding: &Binding) -> BTreeSet<&str> {
     own.chain(leaving).collect()
 }
 
-/// The Works of a binding in clusters that it does not go to.
+/// The Works of a binding in clusters that it does not go to, and that are not on their way out.
 pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> Vec<Key> {
+    left(state, id, binding, false)
+}
+
+/// The Works of a binding in clusters that it does not go to; those on their way out, too, if they count.
+pub(super) fn left(
+    state: &State,
+    id: &lockgate_engine::TemplateId,
+    binding: &Binding,
+    deleting: bool,
+) -> Vec<Key> {
     let targets = targets(binding);
     let name = names::work_name(&id.kind, &id.namespace, &id.name);
     state
@@ -383,8 +391,9 @@ pub(crate) fn unwanted(state: &State, id: &lockgate_engine::TemplateId, binding:
         .filter(|cached| {
             let cluster = names::cluster_of(&cached.key.namespace).unwrap_or_default();
             !targets.contains(cluster)
-                && head(cached)
-                    .is_some_and(|head| !head.work.metadata.deleting() && super::is_bound_copy(&head, id))
+                && head(cached).is_some_and(|head| {
+                    (deleting || !head.work.metadata.deleting()) && super::is_bound_copy(&head, id)
+                })
         })
         .map(|cached| cached.key.clone())
         .collect()

@@ -247,8 +247,7 @@ fn groups() -> Schema {
         [
             (
                 "groupName",
-                string("Its name, of 2 to 63 characters.")
-                    .pattern("^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$"),
+                string("Its name, of 2 to 63 characters.").pattern(super::GROUP_NAME),
             ),
             (
                 "groupClusterSelector",

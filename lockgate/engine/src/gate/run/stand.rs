@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use super::{Marks, Member, Reach, RunInput, Seen, Target, Told};
-use crate::gate::record::Verb;
 use crate::gate::rules::{List, Rules};
 use crate::gate::standing::Status;
 
@@ -29,7 +28,7 @@ pub(super) fn stand(member: &Member<'_>, input: &RunInput<'_>, rules: &Rules, st
     let digest = member.told.map(|told| told.digest.as_str());
     let at = if digest == Some(member.wanted) {
         Some(Target::Wanted)
-    } else if digest.is_some() && digest == member.kept {
+    } else if digest.is_some() && digest == kept(member, input) {
         Some(Target::Kept)
     } else {
         None
@@ -54,11 +53,11 @@ pub(super) fn stand(member: &Member<'_>, input: &RunInput<'_>, rules: &Rules, st
     if let Some(told) = told {
         let (mut status, mut since, mut marks) = outcome(member, told, now);
         if member.resumed && status != Status::Succeeded {
-            // Its time did not run while it was held back.
+            // Its time did not run while it was held back; that it failed is not forgotten.
             let again = Told {
                 released_at: Some(stamp),
                 healthy_since: None,
-                failed_since: None,
+                failed_since: told.failed_since.map(|_| stamp),
                 ..told.clone()
             };
             (status, since, marks) = outcome(member, &again, now);
@@ -73,25 +72,39 @@ pub(super) fn stand(member: &Member<'_>, input: &RunInput<'_>, rules: &Rules, st
             }
             None => {}
         }
-        let before = |verb| {
-            let command = input.record.present(verb);
-            command.is_some_and(|command| told.released_at.is_none_or(|at| at <= command.at))
+        let before = |asked: Option<Timestamp>| {
+            asked.is_some_and(|asked| told.released_at.is_none_or(|released| released <= asked))
         };
-        if at.is_some() && class.status.is_failure() && before(Verb::Retry) {
+        if at.is_some() && class.status.is_failure() && before(input.record.retried) {
             (stand.status, stand.since) = (Status::ToApply, None);
         }
         stand.told_as = stand.status;
-        let lasts = matches!(stand.status, Status::Progressing | Status::Succeeded);
-        if at.is_some() && lasts && before(Verb::Promote) {
+        let lasts =
+            matches!(stand.status, Status::Progressing | Status::Succeeded) && !class.status.is_failure();
+        if at.is_some() && lasts && before(input.record.promoted) {
             stand.told_as = Status::Skip;
         }
     } else {
         stand.told_as = stand.status;
     }
-    if member.suspended && !matches!(stand.status, Status::Succeeded | Status::Skip) {
-        (stand.status, stand.told_as, stand.since) = (Status::Suspended, Status::Suspended, None);
+    if member.unmade.is_some() && at.is_none() {
+        // It has nothing to wait for, and takes no place.
+        (stand.status, stand.told_as, stand.since) = (Status::Failed, Status::TimeOut, None);
+    }
+    if member.suspended && stand.status != Status::Skip && stand.told_as != Status::Skip {
+        let class = rules.classify(stand.status, stand.since, now);
+        if stand.status != Status::Succeeded || class.list == List::Rollout {
+            // One that soaks does so, without a place.
+            stand.due = class.due.filter(|_| stand.status == Status::Succeeded);
+            (stand.status, stand.told_as, stand.since) = (Status::Suspended, Status::Suspended, None);
+        }
     }
     stand
+}
+
+/// What a cluster gets that is to have fewer replicas, before it has fewer; none where what is to go goes first.
+pub(super) fn kept<'a>(member: &Member<'a>, input: &RunInput<'_>) -> Option<&'a str> {
+    member.kept.filter(|_| !input.followed.breaks_first)
 }
 
 /// How a cluster is with what it was told, since when, and what its Work says of it.
@@ -99,13 +112,23 @@ fn outcome(member: &Member<'_>, told: &Told, now: Timestamp) -> (Status, Option<
     let released = told.released_at.unwrap_or(now);
     let mut marks = told.marks().unwrap_or_default();
     let Reach::Since(reached) = member.reach else {
-        return (Status::Progressing, None, marks);
+        let status = if marks.failed_since.is_some() {
+            Status::Failed
+        } else {
+            Status::Progressing
+        };
+        return (status, None, marks);
     };
     let since = |time: Timestamp| Some(time.max(released).max(reached.unwrap_or(released)).min(now));
     let was = marks.healthy_since.is_some() || marks.failed_since.is_some();
     match member.seen {
-        // Missing evidence makes nobody fail, and nobody well.
-        Seen::Unknown => (Status::Progressing, since(released), marks),
+        // Missing evidence makes nobody fail, and nobody well: who has failed has failed until it is known to be well.
+        Seen::Unknown => match (marks.failed_since, marks.healthy_since) {
+            (Some(failed), _) => (Status::Failed, since(failed), marks),
+            // It was well, and will say so again: its time does not run.
+            (None, Some(_)) => (Status::Progressing, None, marks),
+            (None, None) => (Status::Progressing, since(released), marks),
+        },
         Seen::Well | Seen::Applied => {
             // Whoever has failed soaks from the beginning.
             let healthy = marks
@@ -133,7 +156,10 @@ pub(super) fn block(input: &RunInput<'_>, rules: &Rules, stands: &mut [Stand]) {
     }
     let is_open = |(member, stand): (&Member<'_>, &Stand)| {
         let class = rules.classify(stand.status, stand.since, input.now);
-        !member.grows && (class.list != List::Neither || class.status.is_failure())
+        let gives_up = member.kept.is_some() && stand.at.is_none();
+        // Who is held back has perhaps not given up what it was told to.
+        let held = stand.status == Status::Suspended && stand.at.is_some();
+        !member.grows && (gives_up || held || class.list != List::Neither || class.status.is_failure())
     };
     let breaking = !input.leaving.is_empty() || input.members.iter().zip(&*stands).any(is_open);
     if !breaking {

@@ -1,10 +1,13 @@
 //! One template's rollout, from what is stored.
 
+mod holding;
+
 use lockgate_api::RolloutPolicy;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::gate::record::{Good, Request};
+use crate::gate::grouping::Selected;
+use crate::gate::record::{Good, Request, Verb};
 
 pub(super) fn time(second: i64) -> Timestamp {
     Timestamp::from_second(1_000_000 + second).unwrap()
@@ -41,6 +44,7 @@ fn member<'a>(cluster: &'a str, told: Option<&'a Told>, seen: Seen) -> Member<'a
         resumed: false,
         reach: Reach::Since(None),
         due: false,
+        unmade: None,
     }
 }
 
@@ -74,6 +78,13 @@ fn decided<'a>(
         leaving,
         now: time(now),
     })
+}
+
+fn selected(name: &str) -> Selected {
+    Selected {
+        name: name.to_owned(),
+        ..Selected::default()
+    }
 }
 
 fn one_group(members: &[Member<'_>]) -> Groups {
@@ -208,10 +219,7 @@ fn a_suspended_cluster_takes_no_place_and_groups_wait_for_it() {
     assert_eq!(run.steps[0].status, Status::Suspended);
     let grouped =
         followed(json!({"strategy": {"type": "ProgressivePerGroup", "clustersPerDecisionGroup": 1}}));
-    let labels = std::collections::BTreeMap::new();
-    let groups = grouped
-        .groups(["a", "b", "c"].map(|name| (name, &labels)), None)
-        .unwrap();
+    let groups = grouped.groups(["a", "b", "c"].map(selected), None).unwrap();
     let run = decided(&record, &grouped, &groups, &members, &[], 0);
     assert_eq!(acts(&run), [Act::Hold, Act::Hold, Act::Hold]);
     assert_eq!(run.steps[1].reason, "waits for group 0: a is suspended");

@@ -9,6 +9,8 @@ use crate::observe::stamp;
 
 /// Where leaving clusters are shown, after all groups.
 const LEAVING: &str = "leaving";
+/// How they are.
+const LEAVES: &str = "Leaving";
 /// How many names a message shows.
 const NAMES: usize = 3;
 
@@ -25,16 +27,9 @@ pub(super) fn view(run: &Run<'_>, input: &RunInput<'_>, policy: &str) -> Rollout
             run.steps.get(at)
         };
         groups.extend(input.groups.iter().map(|group| {
-            RunGroup {
-                index: group.index.into(),
-                name: group.name.clone(),
-                clusters: group
-                    .clusters
-                    .iter()
-                    .filter_map(step)
-                    .map(|step| cluster(step, input))
-                    .collect(),
-            }
+            let clusters = group.clusters.iter().filter_map(step);
+            let clusters = clusters.map(|step| cluster(step, input)).collect();
+            RunGroup::of(group.index.into(), &group.name, clusters)
         }));
         if !input.leaving.is_empty() {
             groups.push(leaving(run, input));
@@ -89,20 +84,14 @@ fn leaving(run: &Run<'_>, input: &RunInput<'_>) -> RunGroup {
         "is kept until every cluster has its copy"
     };
     let last = input.groups.iter().map(|group| group.index).max();
-    RunGroup {
-        index: last.map_or(0, |last| i64::from(last) + 1),
-        name: LEAVING.to_owned(),
-        clusters: input
-            .leaving
-            .iter()
-            .map(|cluster| RunCluster {
-                name: (*cluster).to_owned(),
-                state: "Leaving".to_owned(),
-                reason: reason.to_owned(),
-                ..RunCluster::default()
-            })
-            .collect(),
-    }
+    let clusters = input.leaving.iter().map(|cluster| RunCluster {
+        name: (*cluster).to_owned(),
+        state: LEAVES.to_owned(),
+        reason: reason.to_owned(),
+        ..RunCluster::default()
+    });
+    let index = last.map_or(0, |last| i64::from(last) + 1);
+    RunGroup::of(index, LEAVING, clusters.collect())
 }
 
 /// What it comes to, in a sentence.

@@ -3,13 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use lockgate_api::{Binding, RolloutPolicy};
+use jiff::Timestamp;
+use lockgate_api::{Binding, RolloutPolicy, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::gate;
 use lockgate_engine::gate::record::RolloutRecord;
+use lockgate_engine::gate::run::Told;
 use serde_json::Value;
 
 use crate::cache::Key;
+use crate::head::head;
 use crate::rollouts;
 use crate::state::{self, State};
 use crate::template::PassError;
@@ -22,6 +25,9 @@ pub(super) struct Referrer {
     without: HashSet<String>,
     /// Whether its own change is on its way.
     moves: bool,
+    id: TemplateId,
+    /// The last revision of its own that is everywhere.
+    good: i64,
 }
 
 /// The bindings that need this one, with how far their own rollouts are.
@@ -40,7 +46,8 @@ pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer
             namespace: resource.namespace.clone(),
             name: resource.name.clone(),
         };
-        let unsettled = RolloutRecord::of(&referrer.metadata).is_some_and(|record| !record.is_settled());
+        let record = RolloutRecord::of(&referrer.metadata);
+        let unsettled = record.as_ref().is_some_and(|record| !record.is_settled());
         if unsettled && rollouts::view(state, &id).is_none() {
             // Nobody has looked since the start.
             return Err(PassError::NotYet(format!("how far {id} is is not known yet")));
@@ -63,6 +70,8 @@ pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer
                 .collect(),
             without: rollouts::without(state, &id).into_iter().collect(),
             moves: unsettled,
+            good: record.map_or(0, |record| record.good_revision()),
+            id,
         });
     }
     Ok(found)
@@ -77,9 +86,23 @@ pub(super) fn is_early(referrers: &[Referrer], cluster: &str) -> bool {
     here.peek().is_some() && here.all(|referrer| referrer.without.contains(cluster))
 }
 
-/// Whether something that needs a template in a cluster, and is on its way, was told there already.
-pub(super) fn is_due(referrers: &[Referrer], cluster: &str) -> bool {
+/// Whether something that needs a template in a cluster, and is on its way, was told there already; and if the template
+/// itself has begun to change, whether that was since then.
+pub(super) fn is_due(state: &State, referrers: &[Referrer], cluster: &str, begun: Option<Timestamp>) -> bool {
+    let was_told = |referrer: &Referrer| {
+        let id = &referrer.id;
+        let name = names::work_name(&id.kind, &id.namespace, &id.name);
+        let key = Key::new(&names::execution_namespace(cluster), &name);
+        let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
+        let told = work.map(|head| Told::of(&head.work.metadata));
+        told.is_some_and(|told| {
+            told.revision > referrer.good && begun.is_none_or(|begun| told.released_at >= Some(begun))
+        })
+    };
     referrers.iter().any(|referrer| {
-        referrer.moves && referrer.clusters.contains(cluster) && !referrer.without.contains(cluster)
+        referrer.moves
+            && referrer.clusters.contains(cluster)
+            && !referrer.without.contains(cluster)
+            && (begun.is_none() || was_told(referrer))
     })
 }

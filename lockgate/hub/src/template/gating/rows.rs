@@ -1,18 +1,23 @@
 //! What the gate is told of every cluster: what it is to get, what its Work says, and how it is.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use lockgate_api::{Binding, Cluster, Condition, OverridePolicy, Work, keys, names};
-use lockgate_engine::gate::run::{self, Member, Reach, Seen, Told};
+use lockgate_engine::gate::grouping::Selected;
+use lockgate_engine::gate::groups::{Agreed, Groups};
+use lockgate_engine::gate::run::{self, Act, Member, Reach, Run, Seen, Step, Told};
+use lockgate_engine::gate::{FollowError, Followed};
 use lockgate_engine::interpret::Operation;
-use lockgate_engine::render::{self, RenderInput};
+use lockgate_engine::render::{self, RenderError, RenderInput};
 use machinery_value::hash::ValueHash;
 use serde_json::Value;
 
 use super::referrers::{Referrer, is_due, is_early};
 use crate::cache::{Cached, Key};
 use crate::head::{Head, head};
+use crate::ocm;
 use crate::state;
 use crate::template::revisions::Stored;
 use crate::template::works::Share;
@@ -24,6 +29,27 @@ pub(in crate::template) struct Plan<'a> {
     pub(in crate::template) content: ValueHash,
     pub(in crate::template) overrides: &'a [Arc<OverridePolicy>],
     pub(in crate::template) conflict_resolution: &'a str,
+}
+
+/// Why a manifest cannot be made.
+#[derive(Clone)]
+pub(in crate::template) struct Unmade {
+    /// The reason of its event.
+    pub(in crate::template) reason: &'static str,
+    /// In words.
+    pub(in crate::template) message: String,
+}
+
+impl Unmade {
+    pub(in crate::template) fn new(error: &RenderError) -> Self {
+        Self {
+            reason: match error {
+                RenderError::Override(_) => "ApplyOverridePolicyFailed",
+                _ => "SyncWorkFailed",
+            },
+            message: error.to_string(),
+        }
+    }
 }
 
 /// What is known of one cluster that is to have a copy.
@@ -38,9 +64,17 @@ pub(super) struct Row {
     resumed: bool,
     reach: Reach,
     due: bool,
+    /// Whether only others want it there.
+    for_others: bool,
+    share: Share,
 }
 
 impl Row {
+    /// Whether its member was told what it is to get.
+    pub(super) fn is_there(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| told.digest == self.wanted)
+    }
+
     pub(super) fn member(&self) -> Member<'_> {
         Member {
             cluster: &self.cluster,
@@ -53,6 +87,7 @@ impl Row {
             resumed: self.resumed,
             reach: self.reach,
             due: self.due,
+            unmade: None,
         }
     }
 }
@@ -71,7 +106,7 @@ impl Walk<'_> {
         let work_name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let mut rows: Vec<Row> = self
             .shares(binding, plan.template)
-            .iter()
+            .into_iter()
             .map(|share| {
                 let cluster = &share.cluster.metadata.name;
                 let key = Key::new(&names::execution_namespace(cluster), &work_name);
@@ -85,11 +120,15 @@ impl Walk<'_> {
                     _ => None,
                 };
                 let digest = |replicas| {
-                    render::inputs_digest_with(&plan.content, &self.input(binding, share, plan, replicas, ""))
+                    render::inputs_digest_with(
+                        &plan.content,
+                        &self.input(binding, &share, plan, replicas, ""),
+                    )
                 };
                 let wanted = digest(share.replicas);
                 let fewer = has.zip(share.replicas).filter(|(has, wanted)| has > wanted);
-                let waits = !own.contains(cluster.as_str()) && is_early(referrers, cluster);
+                let for_others = !own.contains(cluster.as_str());
+                let waits = for_others && is_early(referrers, cluster);
                 let suspended = Suspended::on(&holds, cluster).is || waits;
                 let was = head.as_ref().and_then(|head| head.work.spec.suspend_dispatching);
                 Row {
@@ -103,12 +142,87 @@ impl Walk<'_> {
                     suspended,
                     resumed: was == Some(true) && !suspended,
                     reach: reach(&share.cluster),
-                    due: head.is_none() && !own.contains(cluster.as_str()) && is_due(referrers, cluster),
+                    due: false,
+                    for_others,
+                    share,
                 }
             })
             .collect();
         rows.sort_by(|a, b| a.cluster.cmp(&b.cluster));
         rows
+    }
+
+    /// Lets go with them what others need that were told already: a first copy, or what has changed before they were told.
+    pub(super) fn mark_due(&self, rows: &mut [Row], referrers: &[Referrer], begun: Option<Timestamp>) {
+        for row in rows.iter_mut().filter(|row| row.for_others && !row.is_there()) {
+            row.due = match (&row.told, begun) {
+                (None, _) => is_due(self.state, referrers, &row.cluster, None),
+                (Some(_), Some(_)) => is_due(self.state, referrers, &row.cluster, begun),
+                (Some(_), None) => false,
+            };
+        }
+    }
+
+    /// Why what a cluster is to get cannot be made, if it cannot.
+    fn unmade(&self, binding: &Binding, plan: &Plan<'_>, row: &Row) -> Option<Unmade> {
+        let input = self.input(binding, &row.share, plan, row.share.replicas, "");
+        render::render(&input).err().as_ref().map(Unmade::new)
+    }
+
+    /// The strategy with its groups; none while a placement writes what it has decided, which brings us here again.
+    pub(super) fn groups(
+        &self,
+        followed: Result<Followed, FollowError>,
+        rows: &[Row],
+    ) -> Result<Option<(Followed, Groups)>, FollowError> {
+        let followed = followed?;
+        let decided = match followed.placement() {
+            None => None,
+            Some((namespace, name)) => match ocm::decided(self.state, namespace, name) {
+                Agreed::Writing => return Ok(None),
+                Agreed::Nobody => None,
+                Agreed::Groups(groups) => Some(groups),
+            },
+        };
+        let fleet = self.state.ocm.fleet.read();
+        // Everybody is in a group, also a cluster that has just left.
+        let selected = rows.iter().map(|row| Selected {
+            name: row.cluster.clone(),
+            labels: self
+                .state
+                .cluster(&row.cluster)
+                .map(|cluster| cluster.metadata.labels.clone())
+                .unwrap_or_default(),
+            claims: fleet.claims(&row.cluster).cloned().unwrap_or_default(),
+        });
+        let groups = followed.groups(selected, decided.as_ref())?;
+        Ok(Some((followed, groups)))
+    }
+
+    /// The clusters whose manifests cannot be made, if one of them is to go now or could not before.
+    pub(super) fn all_unmade(
+        &self,
+        binding: &Binding,
+        plan: &Plan<'_>,
+        rows: &[Row],
+        run: &Run<'_>,
+    ) -> BTreeMap<String, Unmade> {
+        let known = self
+            .state
+            .verdicts
+            .lock()
+            .get(self.id)
+            .is_some_and(|verdict| !verdict.unrendered.is_empty());
+        let fails = |(step, row): (&Step<'_>, &Row)| {
+            matches!(step.act, Act::Release(_)) && self.unmade(binding, plan, row).is_some()
+        };
+        if !known && !run.steps.iter().zip(rows).any(fails) {
+            return BTreeMap::new();
+        }
+        let waiting = rows.iter().filter(|row| !row.is_there());
+        waiting
+            .filter_map(|row| Some((row.cluster.clone(), self.unmade(binding, plan, row)?)))
+            .collect()
     }
 
     /// What one cluster's manifest is rendered from.

@@ -7,7 +7,7 @@ use lockgate_api::{Work, keys};
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::{Act, Marks, Run, Target, Told};
 
-use super::rows::Row;
+use super::rows::{Row, Unmade};
 use crate::template::revisions::Stored;
 
 /// What the gate lets through in this pass.
@@ -18,6 +18,8 @@ pub(in crate::template) struct Gate {
     /// What happens to each cluster; none if everything goes.
     steps: Option<BTreeMap<String, GateStep>>,
     removes: bool,
+    /// The clusters whose manifests cannot be made, and why.
+    pub(in crate::template) unmade: BTreeMap<String, Unmade>,
 }
 
 /// What happens to one cluster.
@@ -37,7 +39,29 @@ impl Gate {
         Self {
             stored,
             steps: Some(BTreeMap::new()),
-            removes: false,
+            ..Self::default()
+        }
+    }
+
+    /// Nothing new goes. What is there stays, and what was everywhere is made again where somebody deleted it.
+    pub(super) fn held(rows: &[Row], record: &RolloutRecord, stored: Option<Arc<Stored>>) -> Self {
+        let steps = rows.iter().map(|row| {
+            let act = match &row.told {
+                Some(told) if told.digest == row.wanted => Act::Stay(Target::Wanted),
+                None if record.is_settled() && !row.suspended => Act::Release(Target::Wanted),
+                _ => Act::Hold,
+            };
+            let step = GateStep {
+                act,
+                marks: None,
+                revision: matches!(act, Act::Release(_)).then_some(record.revision),
+                kept: None,
+            };
+            (row.cluster.clone(), step)
+        });
+        Self {
+            steps: Some(steps.collect()),
+            ..Self::closed(stored)
         }
     }
 
@@ -113,6 +137,7 @@ pub(super) fn gate_of(
     run: &Run<'_>,
     record: &RolloutRecord,
     stored: Option<Arc<Stored>>,
+    unmade: BTreeMap<String, Unmade>,
 ) -> Gate {
     if record.is_settled() && run.is_complete() {
         return Gate {
@@ -138,5 +163,6 @@ pub(super) fn gate_of(
         stored,
         steps: Some(steps.collect()),
         removes: run.removes,
+        unmade,
     }
 }
