@@ -1,9 +1,41 @@
 //! Cluster: a member, how to reach it, and how it is.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::meta::{Condition, ObjectMeta};
+
+/// The highest amount that a model may name, which stands for no limit.
+pub(crate) const NO_LIMIT: &str = "9223372036854775807";
+/// Where the grades of nodes begin and end, if nobody says otherwise: CPUs and memory.
+const GRADES: [(&str, &str); 10] = [
+    ("0", "0"),
+    ("1", "4Gi"),
+    ("2", "16Gi"),
+    ("4", "32Gi"),
+    ("8", "64Gi"),
+    ("16", "128Gi"),
+    ("32", "256Gi"),
+    ("64", "512Gi"),
+    ("128", "1Ti"),
+    (NO_LIMIT, NO_LIMIT),
+];
+
+/// `spec.resourceModels` of a Cluster of which nobody has said otherwise.
+pub fn usual_models() -> Vec<Value> {
+    let grades = GRADES.windows(2).enumerate();
+    grades
+        .map(|(grade, limits)| {
+            json!({
+                "grade": grade,
+                "ranges": [
+                    {"name": "cpu", "min": limits[0].0, "max": limits[1].0},
+                    {"name": "memory", "min": limits[0].1, "max": limits[1].1},
+                ],
+            })
+        })
+        .collect()
+}
 
 /// A member cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -31,12 +31,15 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+pub use interpreters::WEBHOOKS_REFUSED;
+
 /// The CustomResourceDefinitions.
 pub fn crds() -> Vec<Value> {
     let mut all = Vec::from(policies::crds());
     all.extend(overrides::crds());
     all.extend(rollouts::crds());
     all.push(interpreters::crd());
+    all.push(interpreters::webhook_crd());
     all.extend(bindings::crds());
     all.push(works::crd());
     all.push(clusters::crd());

@@ -11,15 +11,16 @@
 //! was read back and is what a plain reading of the policy says it should be. A restart that writes anything fails.
 
 mod arrivals;
-mod counts;
+pub(crate) mod counts;
 mod expect;
-mod load;
+pub(crate) mod load;
 mod phases;
+mod policy;
 mod report;
 mod rollout;
 mod suspension;
 mod waits;
-mod world;
+pub(crate) mod world;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ use clap::Args;
 use tempfile::TempDir;
 
 use crate::error::BenchError;
+pub use crate::fleet::policy::{PolicyArguments, run_policy};
 use crate::fleet::report::FleetReport;
 use crate::fleet::world::World;
 use crate::machine::{Machine, load_average};
@@ -77,6 +79,7 @@ pub fn run_fleet(arguments: &FleetArguments) -> Result<(), BenchError> {
         templates: arguments.templates,
         members: arguments.members,
         ready: arguments.ready,
+        each: "template",
         machine: Machine::inspect(scratch.path())?,
         phases: Vec::new(),
         incomplete: None,

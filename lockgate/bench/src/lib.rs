@@ -1,5 +1,5 @@
 //! A load generator that measures the embedded API server and a real kube-apiserver side by side, and what propagation
-//! through the control plane costs (`fleet`).
+//! through the control plane costs (`fleet`), and placing in a large fleet (`placing`).
 //!
 //! ```text
 //!   arguments ─▶ servers (start, stop) ─▶ sections: members · start · operations · watch · memory ─▶ report
@@ -25,6 +25,7 @@ mod members;
 mod memory;
 mod operations;
 mod payload;
+mod placing;
 mod process;
 mod progress;
 mod report;
@@ -37,6 +38,7 @@ mod watch;
 
 pub use arguments::{ApiArguments, Format, RealChoice, Section};
 pub use error::BenchError;
-pub use fleet::{FleetArguments, run_fleet};
+pub use fleet::{FleetArguments, PolicyArguments, run_fleet, run_policy};
+pub use placing::{Part, PlacingArguments, run_placing};
 pub use progress::Progress;
 pub use run::run;

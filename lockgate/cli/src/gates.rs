@@ -8,7 +8,9 @@ use lockgate_engine::Gates;
 /// The gates that the controllers know.
 const KNOWN: &[&str] = &[
     "Failover",
+    "MultiplePodTemplatesScheduling",
     "NoClusterFitRemoves",
+    "PropagateDeps",
     "PropagationPolicyPreemption",
     "StaticPolicy",
 ];
@@ -47,8 +49,10 @@ impl FeatureGates {
         let gate = |name: &str, default: bool| self.0.get(name).copied().unwrap_or(default);
         Gates {
             failover: gate("Failover", defaults.failover),
+            multiple_pod_templates: gate("MultiplePodTemplatesScheduling", defaults.multiple_pod_templates),
             no_cluster_fit_removes: gate("NoClusterFitRemoves", defaults.no_cluster_fit_removes),
             preemption: gate("PropagationPolicyPreemption", defaults.preemption),
+            propagate_deps: gate("PropagateDeps", defaults.propagate_deps),
             static_policy: gate("StaticPolicy", defaults.static_policy),
         }
     }
@@ -57,8 +61,10 @@ impl FeatureGates {
 /// The defaults of `lockgate controller`: as released control planes have them, so that taking one over moves nothing.
 pub(crate) const CONTROLLER: Gates = Gates {
     failover: false,
+    multiple_pod_templates: false,
     no_cluster_fit_removes: false,
     preemption: false,
+    propagate_deps: true,
     static_policy: false,
 };
 
@@ -77,6 +83,7 @@ mod tests {
         let gates = |text: &str, defaults| text.parse::<FeatureGates>().unwrap().over(defaults);
         assert_eq!(gates("", CONTROLLER), Gates::default());
         assert!(gates("", UP).preemption);
+        assert!(!gates("PropagateDeps=false", CONTROLLER).propagate_deps);
         assert!(!gates("PropagationPolicyPreemption=false", UP).preemption);
         let all = KNOWN
             .iter()
@@ -87,8 +94,10 @@ mod tests {
             gates(&all, CONTROLLER),
             Gates {
                 failover: true,
+                multiple_pod_templates: true,
                 no_cluster_fit_removes: true,
                 preemption: true,
+                propagate_deps: true,
                 static_policy: true,
             },
             "every known gate is one that decisions look at"

@@ -56,7 +56,7 @@ enum Command {
     Status(status::StatusArguments),
     /// Print what a cluster gets, and which override did what
     Render(render::RenderArguments),
-    /// Say for every cluster why a placement selects it, or not
+    /// Say for every cluster why a template or a placement selects it, or not, and what would help
     Why(why::WhyArguments),
     /// Look at how changes reach their clusters, and intervene
     #[command(subcommand)]
@@ -85,6 +85,10 @@ enum Bench {
     Api(lockgate_bench::ApiArguments),
     /// Propagation: objects through the hub to every member
     Fleet(lockgate_bench::FleetArguments),
+    /// Placing: a label among many clusters, and a start with many dependencies
+    Placing(lockgate_bench::PlacingArguments),
+    /// A policy that is enforced group by group
+    Policy(lockgate_bench::PolicyArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -124,6 +128,8 @@ fn main() -> std::process::ExitCode {
             let measured = match bench {
                 Bench::Api(arguments) => lockgate_bench::run(arguments),
                 Bench::Fleet(arguments) => lockgate_bench::run_fleet(&arguments),
+                Bench::Placing(arguments) => lockgate_bench::run_placing(&arguments),
+                Bench::Policy(arguments) => lockgate_bench::run_policy(&arguments),
             };
             measured
                 .map(|()| std::process::ExitCode::SUCCESS)

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use lockgate_api::{Binding, Cluster, InterpreterCustomization, OverridePolicy, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::interpret::{Interpreter, Interpreters, Operation};
+use lockgate_engine::place;
 use lockgate_engine::render::{self, Explained, FieldChange, RenderInput, Rendered};
 use machinery_value::encode::to_yaml;
 use serde_json::{Value, json};
@@ -173,7 +174,7 @@ impl Subject {
         let target = spec.clusters.iter().find(|target| target.name == *cluster);
         let required = spec.required_by.iter().flat_map(|snapshot| &snapshot.clusters);
         let placed = target.is_some() || required.into_iter().any(|target| target.name == *cluster);
-        let is_workload = spec.replicas > 0 || spec.replica_requirements.is_some();
+        let is_workload = place::is_workload(spec);
         let label = match self.id.namespace.is_empty() {
             true => keys::CRB_ID,
             false => keys::RB_ID,

@@ -29,6 +29,7 @@ use crate::print::{self, Paint};
 use crate::status::gather::Question;
 use crate::status::report::Report;
 use crate::status::show::Style;
+pub(crate) use crate::status::template::is_of;
 
 /// How often `--watch` looks again.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::json;
-use support::Fleet;
+use support::{Connection, Fleet, decoded};
 use tokio::process::Command;
 
 /// Runs `lockgate up` to its end; its exit code and what it said on stderr.
@@ -181,6 +181,38 @@ async fn a_restart_brings_everything_back_on_the_same_ports() {
             .await
             .unwrap();
         assert_eq!((code, &object["data"]["in"]), (200, &json!(cluster)));
+    }
+}
+
+/// Whoever follows a Cluster to its Secret reaches the member with what is there, and may do there what the control plane may.
+#[tokio::test]
+async fn a_clusters_secret_leads_to_its_member() {
+    let directory = tempfile::tempdir().unwrap();
+    let fleet = Fleet::start(&["--members", "2", "--port", "0"], directory.path()).await;
+    let mut hub = fleet.connect("hub").await;
+    for member in ["member1", "member2"] {
+        let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{member}");
+        let (code, cluster) = hub.send("GET", &path, None).await.unwrap();
+        assert_eq!(code, 200, "{cluster}");
+        let spec = &cluster["spec"];
+        let to = |field: &str| spec["secretRef"][field].as_str().unwrap().to_owned();
+        let path = format!("/api/v1/namespaces/{}/secrets/{}", to("namespace"), to("name"));
+        let (code, secret) = hub.send("GET", &path, None).await.unwrap();
+        assert_eq!(code, 200, "{secret}");
+        let token = String::from_utf8(decoded(&secret["data"]["token"])).unwrap();
+        let authority = decoded(&secret["data"]["caBundle"]);
+        let address = spec["apiEndpoint"].as_str().unwrap();
+        let mut to_member = Connection::open(address, &authority, None, Some(token)).await;
+        let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mark"}, "data": {"of": member}});
+        let config_maps = "/api/v1/namespaces/default/configmaps";
+        let (code, answer) = to_member.send("POST", config_maps, Some(&body)).await.unwrap();
+        assert_eq!(code, 201, "{answer}");
+        let mut known = fleet.connect(member).await;
+        let (_, mark) = known
+            .send("GET", &format!("{config_maps}/mark"), None)
+            .await
+            .unwrap();
+        assert_eq!(mark["data"]["of"], member);
     }
 }
 

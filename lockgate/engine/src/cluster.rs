@@ -10,15 +10,18 @@ mod difference;
 mod enablements;
 mod fingerprint;
 mod health;
+mod models;
 mod taint_policy;
 mod taints;
 mod unjoin;
 
+pub(crate) use capacity::counted;
 pub use capacity::{CAPACITY_KNOWN, Capacity};
 pub use difference::Difference;
 pub use enablements::{COMPLETE_ENABLEMENTS, Collected, Served, collect};
 pub use fingerprint::fingerprint;
 pub use health::{Probe, READY, Streak, Thresholds, health, pull_not_served, was_ever_ready};
+pub use models::Models;
 pub use taint_policy::policy_taints;
 pub use taints::taints;
 pub use unjoin::{Leaving, Remains, Step, Workloads, leaving, next_step};

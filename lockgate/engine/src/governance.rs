@@ -21,4 +21,4 @@ pub mod tell;
 mod tests;
 
 pub use rollout::{Known, Manner, RootInput, RootPlan, Standing, plan};
-pub use selection::{Selection, Sources, select};
+pub use selection::{Chosen, Selection, Sources, select};

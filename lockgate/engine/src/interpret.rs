@@ -5,6 +5,7 @@
 //! another object of an object is an [`InterpretError`] that names the customization and the field, and concerns only the
 //! object that it was asked about.
 
+mod components;
 mod kube;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use machinery_value::hash::canonical_hash;
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::cluster::counted;
 use crate::dependencies::{Dependency, MOST, settled};
 use crate::object::{self, TemplateId};
 use crate::observe::Health;
@@ -198,16 +200,22 @@ impl Interpreter {
             let Some(replicas) = replicas else {
                 return Err(script.nonsense(&answer, "a number of replicas"));
             };
-            let requirements = match answer.get(1) {
-                Some(Value::Object(map)) if !map.is_empty() => Some(Value::Object(map.clone())),
-                Some(Value::Object(_) | Value::Null) | None => None,
-                _ => return Err(script.nonsense(&answer, "what a replica needs")),
-            };
+            let requirements = script.requirements(answer.get(1))?;
             Ok(Workload {
                 replicas,
                 requirements,
             })
         }))
+    }
+
+    /// The parts of a template that have replicas of their own, if a script says so.
+    pub fn components(&self, template: &Value) -> Option<Result<Vec<Value>, InterpretError>> {
+        let script = self.script(Operation::Components)?;
+        Some(
+            script
+                .call(&[template], &[])
+                .and_then(|answer| components::read(script, &answer)),
+        )
     }
 
     /// The object to be written to a member, if a script says so.
@@ -318,6 +326,36 @@ impl Script {
             field: self.operation.names().0,
             error,
         }
+    }
+
+    /// What one replica needs, as a script says it; none if it needs nothing.
+    fn requirements(&self, told: Option<&Value>) -> Result<Option<Value>, InterpretError> {
+        let map = match told {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::Object(map)) if map.is_empty() => return Ok(None),
+            Some(Value::Object(map)) => map,
+            Some(other) => return Err(self.nonsense(std::slice::from_ref(other), "what a replica needs")),
+        };
+        let (_, function) = self.operation.names();
+        match map.get("resourceRequest") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(request)) => {
+                let bad = request
+                    .iter()
+                    .find(|(name, amount)| counted(name, amount).is_none_or(|amount| amount < 0));
+                if let Some((name, amount)) = bad {
+                    return Err(self.failed(ScriptError::Nonsense(format!(
+                        "{function} says that a replica needs {name} {amount}, which is no amount"
+                    ))));
+                }
+            }
+            Some(_) => {
+                return Err(self.failed(ScriptError::Nonsense(format!(
+                    "{function} must return a resourceRequest of resources and their amounts"
+                ))));
+            }
+        }
+        Ok(Some(Value::Object(map.clone())))
     }
 
     fn nonsense(&self, answer: &[Value], wanted: &str) -> InterpretError {

@@ -34,7 +34,7 @@ use self::room::Needs;
 use self::spread::Want;
 use crate::Gates;
 
-pub use divide::is_dynamic;
+pub use divide::{asks_for_room, is_dynamic, is_workload};
 pub use explain::explain;
 pub use last::LastPlaced;
 pub use room::Rooms;
@@ -227,6 +227,10 @@ fn attempt(
     if dynamic {
         needs = Needs::of(spec).map_err(unschedulable)?;
         divide::measure(input, &needs, &mut fits);
+    } else if divide::is_set(spec, input.gates) {
+        needs = Needs::of_parts(spec).map_err(unschedulable)?;
+        divide::measure(input, &needs, &mut fits);
+        fits = divide::roomy(input, &needs, fits, rejections).map_err(unschedulable)?;
     }
     let want = Want {
         replicas: spec.replicas,

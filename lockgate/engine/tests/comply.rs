@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use lockgate_api::ocm::configuration::{ConfigurationSpec, ConfigurationStatus};
 use lockgate_engine::comply::{
     Compliance, Concluded, Evaluated, Fault, Judged, Objects, Outcome, Prune, Remedy, Rules, Served,
-    Standing, Subject, conclude, judge, status as statuses, words,
+    Standing, Subject, awaits_status, conclude, judge, status as statuses, status_fits, words,
 };
 use serde_json::{Value, json};
 
@@ -447,4 +447,80 @@ fn what_nobody_speaks_of_waits_until_the_policy_enforces() {
         3,
     );
     assert!(back.prune.is_empty() && back.status.pending_prune.is_empty());
+}
+
+#[test]
+fn what_was_only_informed_about_is_never_pruned() {
+    let policy = |action: &str, name: &str| {
+        rules(
+            &json!({"remediationAction": action, "pruneObjectBehavior": "DeleteAll", "object-templates":
+            [{"complianceType": "musthave", "objectDefinition": wanted(name, &json!({}))}]}),
+        )
+        .unwrap()
+    };
+    let objects = [
+        config_map("shop", "old", &json!({})),
+        config_map("shop", "new", &json!({})),
+    ];
+    let look = |action: &str, name: &str, previous: &ConfigurationStatus, generation| {
+        let rules = policy(action, name);
+        let found = Ok(outcome(&rules, &["shop"], &objects));
+        status(&rules, &[found], previous, generation)
+    };
+    let informed = look("inform", "old", &ConfigurationStatus::default(), 1).status;
+    assert!(statuses::all_that_goes(&informed, Prune::All).is_empty());
+    let next = look("enforce", "new", &informed, 2);
+    assert!(next.prune.is_empty() && next.status.pending_prune.is_empty());
+    // What was enforced once stays what it is while the policy informs.
+    let enforced = look("enforce", "old", &informed, 2).status;
+    let informs = look("inform", "old", &enforced, 3).status;
+    assert_eq!(statuses::all_that_goes(&informs, Prune::All).len(), 1);
+    assert_eq!(look("enforce", "new", &informs, 4).prune.len(), 1);
+}
+
+#[test]
+fn what_is_too_much_to_tell_is_not_pruned() {
+    let rules = rules(
+        &json!({"remediationAction": "enforce", "pruneObjectBehavior": "DeleteAll", "object-templates":
+        [{"complianceType": "musthave", "objectSelector": {}, "objectDefinition": wanted("", &json!({}))}]}),
+    )
+    .unwrap();
+    let named = |number: usize| config_map("shop", &format!("box-{number:05}"), &json!({}));
+    let many: Vec<Value> = (500..1500).map(named).collect();
+    let first = status(
+        &rules,
+        &[Ok(outcome(&rules, &["shop"], &many))],
+        &ConfigurationStatus::default(),
+        1,
+    );
+    assert_eq!(first.status.related_objects.len(), 1000);
+    let more: Vec<Value> = (0..1500).map(named).collect();
+    let next = status(&rules, &[Ok(outcome(&rules, &["shop"], &more))], &first.status, 1);
+    assert_eq!(next.status.related_objects.len(), 1000);
+    assert!(next.prune.is_empty(), "{} would go", next.prune.len());
+}
+
+#[test]
+fn a_status_that_has_not_come_is_waited_for() {
+    let mut object = wanted("box", &json!({"a": "1"}));
+    object["status"] = json!({"phase": "Bound"});
+    let rules = rules(&json!({"remediationAction": "enforce", "object-templates":
+        [{"complianceType": "musthave", "objectDefinition": object}]}))
+    .unwrap();
+    let awaits = |live: Value| {
+        let outcomes = [Ok(outcome(&rules, &["shop"], &[live]))];
+        let told = status(&rules, &outcomes, &ConfigurationStatus::default(), 1).status;
+        (awaits_status(&outcomes, &told).is_some(), told.compliant)
+    };
+    let live = |data: &str, phase: &str| {
+        let mut live = config_map("shop", "box", &json!({ "a": data }));
+        live["status"] = json!({ "phase": phase });
+        live
+    };
+    assert!(status_fits(&rules.templates[0], &live("1", "Bound")));
+    assert!(!status_fits(&rules.templates[0], &live("1", "Pending")));
+    assert_eq!(awaits(live("1", "Pending")), (true, "NonCompliant".to_owned()));
+    assert_eq!(awaits(live("1", "Bound")), (false, "Compliant".to_owned()));
+    // Something else is wrong, which does not come by itself.
+    assert_eq!(awaits(live("2", "Pending")), (false, "NonCompliant".to_owned()));
 }

@@ -2,8 +2,9 @@
 
 mod fleet;
 mod installed;
+mod wiring;
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lockgate_engine::Gates;
@@ -34,20 +35,21 @@ use crate::rebalance;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
 use crate::template::{self, PassError};
-use crate::watch::{Following, follow};
+use crate::watch::Following;
+pub(crate) use wiring::Wiring;
 
 /// How many templates are walked at once.
 const WALKERS: usize = 24;
 /// How many statuses are worked on at once.
-const REPORTERS: usize = 8;
+const REPORTERS: usize = 16;
 /// How many ManagedClusters are worked on at once.
 const MANAGERS: usize = 8;
 /// How many placements are decided at once.
 const DECIDERS: usize = 4;
 /// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
 const WRITES_AT_ONCE: usize = 24;
-/// How many of statuses: what members are to get goes first.
-const STATUSES_AT_ONCE: usize = 4;
+/// How many of statuses: what members are to get goes first. A disk that is slow to sync takes many as easily as few.
+const STATUSES_AT_ONCE: usize = 12;
 /// How long the hub's own kinds may take to be known.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -215,6 +217,7 @@ impl Hub {
             rebalances: Default::default(),
             taint_policies: Default::default(),
             priority_classes: OnceLock::new(),
+            wiring: wiring.clone(),
             alarms: Default::default(),
             departures: Default::default(),
             purging: Default::default(),
@@ -307,6 +310,9 @@ impl Hub {
     fn work(&mut self) {
         let state = &self.state;
         self.tasks.spawn(kinds::run(Arc::downgrade(state)));
+        let told = state.clone();
+        self.tasks
+            .spawn(async move { interpreters::tell_webhooks(&told).await });
         for _ in 0..WALKERS {
             let state = state.clone();
             self.tasks.spawn(async move {
@@ -433,6 +439,7 @@ impl Hub {
         let caches = self.followed.iter().map(|following| &following.cache);
         let own = caches
             .chain([self.clusters.cache()])
+            .chain(self.state.priority_classes.get().map(|classes| &classes.cache))
             .find(|cache| cache.resource() == resource);
         if let Some(cache) = own {
             return Some(cache.seen_version());
@@ -546,34 +553,5 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
             tracing::debug!(?key, %error, "comes again");
             queue.retry(key, aspects);
         }
-    }
-}
-
-/// Connects what is followed with the state, which is made from it.
-#[derive(Clone, Default)]
-struct Wiring(Arc<OnceLock<Weak<State>>>);
-
-impl Wiring {
-    /// Follows a resource of the hub; what is told before the state is there is read later.
-    fn follow(
-        &self,
-        followed: &mut Vec<Following>,
-        link: &Link,
-        resource: Resource,
-        told: fn(&State, &Change),
-    ) -> Arc<crate::cache::Cache> {
-        let slot = self.0.clone();
-        let following = follow(link, &resource, "", None, move |change| {
-            if let Some(state) = slot.get().and_then(Weak::upgrade) {
-                told(&state, change);
-            }
-        });
-        let cache = following.cache.clone();
-        followed.push(following);
-        cache
-    }
-
-    fn connect(&self, state: &Arc<State>) {
-        let _ = self.0.set(Arc::downgrade(state));
     }
 }

@@ -4,22 +4,28 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use lockgate_api::definitions::WEBHOOKS_REFUSED;
 use lockgate_api::interpreter::InterpreterStatus;
 use lockgate_api::{Condition, InterpreterCustomization};
 use lockgate_engine::interpret::{self, Interpreters};
+use serde_json::{Value, json};
 
 use crate::cache::{Cached, Change, Key};
 use crate::chores::Chore;
 use crate::clock::seconds;
+use crate::events::EventTarget;
 use crate::head::head;
 use crate::intake;
 use crate::kinds::KindId;
+use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::state::{self, State};
 use crate::template::{self, PassError};
 
 /// How many scripts that cannot be used are named.
 const NAMED: usize = 3;
+/// How many webhooks that are not called are told.
+const MOST_WEBHOOKS: usize = 100;
 
 /// Reads all customizations.
 pub(crate) fn read(state: &State) {
@@ -34,6 +40,29 @@ pub(crate) fn read(state: &State) {
         state.chores.add(Chore::Interpreter(one.metadata.name.clone()), 1);
     }
     *state.interpreters.write() = Arc::new(Interpreters::of(&all));
+}
+
+/// Says of every interpreter webhook that it is not called. None can be made here; one may be left of another control plane.
+pub(crate) async fn tell_webhooks(state: &State) {
+    let resource = Resource::interpreter_webhooks();
+    let path = format!("{}?limit={MOST_WEBHOOKS}", resource.collection(""));
+    let answer = match state.link.get(&path).await {
+        Ok(answer) => answer,
+        Err(LinkError::NotServed | LinkError::NotFound) => return,
+        Err(error) => {
+            tracing::warn!(%error, "failed to ask for interpreter webhooks");
+            return;
+        }
+    };
+    let list: Value = serde_json::from_slice(&answer).unwrap_or_default();
+    for item in list["items"].as_array().into_iter().flatten() {
+        let mut webhook = item.clone();
+        webhook["apiVersion"] = json!(resource.api_version());
+        webhook["kind"] = json!(resource.kind);
+        tracing::warn!(name = %webhook["metadata"]["name"], "{WEBHOOKS_REFUSED}");
+        let target = EventTarget::of_value(&webhook);
+        state.events.warn(&target, "NotCalled", WEBHOOKS_REFUSED);
+    }
 }
 
 /// A customization changed: everything of its kind, now or before, is looked at again.
@@ -103,7 +132,7 @@ pub(crate) async fn tell(state: &State, name: &str) -> Result<(), PassError> {
         // It is gone, or its definition is one that has no status.
         Err(PassError::Again) if cache.get(&key).is_none() => Ok(()),
         Err(PassError::Link {
-            error: crate::link::LinkError::NotServed,
+            error: LinkError::NotServed,
             ..
         }) => Ok(()),
         Err(error) => Err(error),

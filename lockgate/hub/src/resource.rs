@@ -141,6 +141,8 @@ known! {
     federated_resource_quotas: "policy.karmada.io" "v1alpha1" "federatedresourcequotas" "FederatedResourceQuota" true;
     /// Requests to place again.
     workload_rebalancers: "apps.karmada.io" "v1alpha1" "workloadrebalancers" "WorkloadRebalancer" false;
+    /// Who would be called to read a kind; there are none of ours.
+    interpreter_webhooks: "config.karmada.io" "v1alpha1" "resourceinterpreterwebhookconfigurations" "ResourceInterpreterWebhookConfiguration" false;
     /// How kinds are read, as customized.
     interpreter_customizations: "config.karmada.io" "v1alpha1" "resourceinterpretercustomizations" "ResourceInterpreterCustomization" false;
     /// Member clusters.

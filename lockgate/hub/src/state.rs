@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::clusters::Clusters;
 use crate::election::Guard;
 use crate::events::Events;
+use crate::hub::Wiring;
 use crate::kinds::{KindId, Kinds};
 use crate::link::Link;
 use crate::members::Members;
@@ -65,6 +66,8 @@ pub(crate) struct State {
     pub(crate) taint_policies: RwLock<BTreeMap<String, Arc<ClusterTaintPolicy>>>,
     /// The priority classes, once a policy names one.
     pub(crate) priority_classes: OnceLock<Following>,
+    /// For what is followed only once somebody asks for it.
+    pub(crate) wiring: Wiring,
     /// When templates come again by themselves, so that each waits once.
     pub(crate) alarms: Mutex<HashMap<TemplateId, Timestamp>>,
     /// How many workloads left a cluster lately.

@@ -356,7 +356,12 @@ fn read_gates(node: &Node) -> Result<Gates, Mistake> {
     let mut gates = Gates::default();
     for (name, gate) in [
         ("Failover", &mut gates.failover),
+        (
+            "MultiplePodTemplatesScheduling",
+            &mut gates.multiple_pod_templates,
+        ),
         ("NoClusterFitRemoves", &mut gates.no_cluster_fit_removes),
+        ("PropagateDeps", &mut gates.propagate_deps),
         ("PropagationPolicyPreemption", &mut gates.preemption),
         ("StaticPolicy", &mut gates.static_policy),
     ] {

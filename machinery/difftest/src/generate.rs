@@ -1,8 +1,10 @@
-//! Scripts made from a seed: random operations on random ConfigMaps, Deployments, Services and custom resources.
+//! Scripts made from a seed: random operations on random ConfigMaps, Deployments, Services and custom resources, by several
+//! managers. Half of the scripts compare who owns which field, too.
 //!
 //! The same seed makes the same scripts, and the n-th script of a seed does not depend on how many are made, so that a
 //! failure is repeated with the seed and the script's name alone.
 
+mod applies;
 mod objects;
 mod patches;
 mod random;
@@ -24,7 +26,8 @@ pub fn scripts(seed: u64, count: usize) -> Result<Vec<Script>, ScriptError> {
     (0..count).map(|index| script(seed, index)).collect()
 }
 
-fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
+/// The n-th script of a seed.
+pub fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
     let kind = Kind::ALL[index % Kind::ALL.len()];
     let mut random = Random::new(seed, index as u64);
     let mut script = if kind == Kind::Widget {
@@ -33,6 +36,8 @@ fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
         Script::default()
     };
     script.name = format!("seed-{seed}-{index}");
+    // Every other round of kinds, so that differences in ownership do not hide the others.
+    script.managed_fields = index / Kind::ALL.len() % 2 == 1;
     script.about = format!("Random operations on {kind:?}s.");
     script.names.insert("objects".to_owned(), kind.path().to_owned());
     // Captures may find nothing; these are what they then stand for.
@@ -66,18 +71,29 @@ fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
     script
         .steps
         .push(get("?watch=1&timeoutSeconds=1&resourceVersion=<start>"));
+    if random.one_in(2) {
+        // Objects come and go as they begin and cease to match.
+        let selector = random.pick(&["app=a", "app", "!app", "app in (a, b),tier!=c", "tier notin (a)"]);
+        script.steps.push(Step {
+            query: [("labelSelector", selector)].map(owned).into(),
+            accept: random.one_in(4).then(|| "table".to_owned()),
+            ..get("?watch=1&timeoutSeconds=1&resourceVersion=<start>")
+        });
+    }
     Ok(script)
 }
 
 fn operation(kind: Kind, random: &mut Random) -> Step {
     let name = random.pick(&NAMES);
-    match random.below(20) {
+    random.mistaken = false;
+    match random.below(26) {
         0 | 1 => create(kind, name, random),
         2..=4 => update(kind, name, random),
         5..=11 => patch(kind, name, random),
         12 => status(kind, name, random),
         13 => scale(kind, name, random),
         14 => delete(name, random),
+        20..=25 => applies::apply(kind, name, random),
         15 => Step {
             query: [("labelSelector", "app=a")].map(owned).into(),
             ..request(if random.one_in(2) { "DELETE" } else { "GET" }, "")
@@ -162,7 +178,9 @@ fn scale(kind: Kind, name: &str, random: &mut Random) -> Step {
 }
 
 fn delete(name: &str, random: &mut Random) -> Step {
-    let options = match random.below(5) {
+    let options = match random.below(7) {
+        5 => json!({"propagationPolicy": "Orphan"}),
+        6 => json!({"gracePeriodSeconds": random.pick(&[0, 5, -1]), "propagationPolicy": "Sideways"}),
         0 => json!({"propagationPolicy": "Foreground"}),
         1 => json!({"preconditions": {"uid": "<uid>"}}),
         2 => json!({"preconditions": {"resourceVersion": "<rv>"}}),
@@ -176,19 +194,59 @@ fn delete(name: &str, random: &mut Random) -> Step {
 }
 
 fn list(random: &mut Random) -> Step {
-    let query = [
-        ("labelSelector", "app in (a, b),tier"),
-        ("labelSelector", "!app"),
+    let fields = [
         ("fieldSelector", "metadata.name=a"),
         ("fieldSelector", "metadata.name!=a"),
+        ("fieldSelector", "metadata.namespace=<ns>,metadata.name=b"),
+        ("fieldSelector", "spec.color=red"),
+        ("fieldSelector", "metadata.name in (a)"),
+        ("fieldSelector", "status.phase!=x"),
         ("limit", "1"),
     ];
+    let (key, value) = owned(random.pick(&fields));
+    let query = if random.one_in(2) {
+        [("labelSelector".to_owned(), selector(random))].into()
+    } else {
+        [(key, value)].into()
+    };
     let accept = random.pick(&["application/json", "table", "metadatalist"]);
     Step {
-        query: [owned(random.pick(&query))].into(),
+        query,
         accept: Some(accept.to_owned()),
         ..get("")
     }
+}
+
+/// A label selector, mostly a good one.
+fn selector(random: &mut Random) -> String {
+    let terms = (0..1 + random.below(3)).map(|_| {
+        let key = random.pick(&["app", "tier", "example.com/zone", "by"]);
+        let values = random.some(&["a", "b", "c", ""]).join(random.pick(&[",", ", "]));
+        match random.below(10) {
+            0 => key.to_owned(),
+            1 => format!("!{key}"),
+            2 | 3 => format!("{key}={}", random.pick(&["a", "b", ""])),
+            4 => format!("{key}!={}", random.pick(&["a", "b", ""])),
+            5 | 6 => format!("{key} in ({values})"),
+            7 => format!("{key} notin ({values})"),
+            8 => format!("{key}{}{}", random.pick(&[">", "<"]), random.pick(&["1", "x"])),
+            _ => random
+                .pick(&[
+                    "a=b=c",
+                    "!",
+                    "app in",
+                    "in (a)",
+                    "-x",
+                    "a,,b",
+                    "app==",
+                    "app = not a value",
+                    "x/y/z=a",
+                ])
+                .to_owned(),
+        }
+    });
+    let terms: Vec<String> = terms.collect();
+    terms.join(",")
 }
 
 fn write_options(random: &mut Random) -> BTreeMap<String, String> {
@@ -240,7 +298,7 @@ mod tests {
 
     #[test]
     fn scripts_are_varied_enough() {
-        let scripts = scripts(1, 8).unwrap();
+        let scripts = scripts(1, 16).unwrap();
         let steps: usize = scripts.iter().map(|script| script.steps.len()).sum();
         assert!(steps >= 100, "{steps} exchanges");
         let all = text(&scripts).concat();
@@ -254,6 +312,11 @@ mod tests {
             "/status",
             "/scale",
             "dryRun",
+            "\"patch\":\"apply\"",
+            "\"force\":\"true\"",
+            "ownerReferences",
+            "labelSelector",
+            "managed_fields",
         ] {
             assert!(all.contains(word), "{word}");
         }

@@ -4,20 +4,26 @@
 //! lockstep. What must differ between any two servers (uids, times, …) is replaced by placeholders first: [`normalise`] holds
 //! the whole list, with the reason for each. Everything else that differs is in the [`Report`].
 //!
-//! Scripts are written by hand in `exchanges/*.yaml`, and further ones are made from a seed by [`generate`]. The crate knows
+//! Scripts are written by hand in `exchanges/*.yaml`, and further ones are made from a seed by [`generate`]. Comparing knows
 //! neither server: run against the same kind of server twice, it must find nothing, which is how the placeholders are proven.
+//! [`hunt`] makes scripts for as long as it is told to, shrinks those that differ, and keeps them in `regressions/`.
 
+pub mod allowed;
 mod client;
 pub mod compare;
+mod embedded;
 pub mod generate;
+pub mod hunt;
 pub mod normalise;
 mod real;
 mod report;
 mod runner;
 mod script;
+mod shrink;
 mod template;
 
 pub use client::{Answer, Credential, Target, TargetError, TransportError};
+pub use embedded::EmbeddedServer;
 pub use real::{RealError, RealServer};
 pub use report::{Failure, Report};
 pub use runner::{Options, run};

@@ -18,6 +18,7 @@
 //! | `serverAddress` | `<address>` | each server has its own |
 //! | signed tokens (JWT) | `<token>` | each server has its own key |
 //! | periodic bookmarks of a watch | left out | sent when a timer says so; the one that ends the initial events stays |
+//! | order of what an apply does not fit its schema in | by text | the real server walks a hash map |
 //! | order of `metadata.managedFields` | by operation and manager | it follows their times, which may fall on either side of a second |
 //! | `metadata.managedFields` | left out unless the script compares them | ownership has scripts of its own |
 //!
@@ -223,6 +224,7 @@ impl Normaliser {
         }
         if key == "message" {
             replace_quoted_object(text);
+            sort_problems(text);
         }
         for (name, placeholder) in &self.made_up {
             if text.contains(name.as_str()) {
@@ -352,6 +354,16 @@ fn is_uuid(bytes: Option<&[u8]>) -> bool {
             _ => byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase(),
         })
     })
+}
+
+/// Sorts the lines after `errors:`, each of which is one problem.
+fn sort_problems(text: &mut String) {
+    const HEAD: &str = "errors:\n";
+    if let Some(at) = text.find(HEAD) {
+        let mut lines: Vec<String> = text[at + HEAD.len()..].lines().map(str::to_owned).collect();
+        lines.sort();
+        text.replace_range(at + HEAD.len().., &lines.join("\n"));
+    }
 }
 
 /// An error about a patch quotes the whole object that the patch led to, as one long string.

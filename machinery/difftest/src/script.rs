@@ -167,6 +167,12 @@ impl Script {
         serde_saphyr::from_str_with_options(text, options).map_err(|e| error(Path::new(file), e))
     }
 
+    /// The script as it is written in a file.
+    pub fn to_yaml(&self) -> String {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        machinery_value::encode::to_yaml(&value)
+    }
+
     /// Reads one script; `fixtures` is where its includes are.
     pub fn load(file: &Path, fixtures: &Path) -> Result<Script, ScriptError> {
         let name = file
@@ -239,4 +245,19 @@ pub fn load_scripts(dir: &Path) -> Result<Vec<Script>, ScriptError> {
         .collect();
     files.sort();
     files.iter().map(|file| Script::load(file, &fixtures)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for script in crate::generate::scripts(3, 12).unwrap() {
+            let text = script.to_yaml();
+            let read = Script::parse("x", &text).unwrap();
+            let json = |script: &Script| serde_json::to_value(script).unwrap();
+            assert_eq!(json(&read), json(&script), "{text}");
+        }
+    }
 }

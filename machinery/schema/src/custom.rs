@@ -38,6 +38,11 @@ impl CustomSchema {
         default::apply_defaults(self.root(), object);
     }
 
+    /// Fills in defaults and leaves all other nulls where they are.
+    pub fn fill_defaults(&self, object: &mut Value) {
+        default::fill_defaults(self.root(), object);
+    }
+
     /// Everything the schema says about an object: values, embedded resources, lists, rules. `old` is the object
     /// before an update.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {

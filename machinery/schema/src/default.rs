@@ -37,6 +37,11 @@ pub fn drop_nulls(schema: Option<SchemaRef<'_>>, value: &mut Value) {
     }
 }
 
+/// Fills in defaults, everywhere in the object; nulls that have no default stay.
+pub fn fill_defaults(schema: SchemaRef<'_>, object: &mut Value) {
+    fill(schema, object);
+}
+
 fn fill(schema: SchemaRef<'_>, value: &mut Value) {
     if !schema.subtree().has(Subtree::DEFAULTS) {
         return;

@@ -21,6 +21,7 @@ use crate::store::FIRST_REVISION;
 mod backend;
 mod file;
 mod format;
+mod held;
 mod load;
 mod problem;
 #[cfg(test)]
@@ -68,7 +69,8 @@ impl Journal {
         backend: impl StorageBackend,
         cache_bytes: usize,
     ) -> Result<(Self, Loaded<V>), Problem> {
-        let (backend, switch) = Guarded::new(backend);
+        let file: Arc<dyn StorageBackend> = Arc::new(backend);
+        let (backend, switch) = Guarded::new(file.clone());
         let db = guarded(|| {
             let repairing = switch.clone();
             let mut builder = Database::builder();
@@ -88,6 +90,11 @@ impl Journal {
                 return Err(problem);
             }
         };
+        if let Err(error) = switch.let_through(&*file) {
+            switch.stop_writing();
+            drop_quietly(db);
+            return Err(error.into());
+        }
         let journal = Self {
             db,
             switch,

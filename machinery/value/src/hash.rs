@@ -108,12 +108,21 @@ fn feed_entries(hasher: &mut blake3::Hasher, map: &Map<String, Value>) {
     }
 }
 
+/// Below this every integer is a float.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 fn feed_number(hasher: &mut blake3::Hasher, number: &Number) {
     match (number.as_i128(), number.as_f64()) {
         (Some(integer), _) => feed_integer(hasher, integer),
-        // A whole float of this size is exactly one integer.
+        // A whole float hashes as the integer that it is written as. A large one is written with as few digits as tell it
+        // from its neighbours, and zeros after them.
         (None, Some(float)) if float.fract() == 0.0 && float.abs() < 1e38 => {
-            feed_integer(hasher, float as i128)
+            let integer = if float.abs() < EXACT {
+                float as i128
+            } else {
+                format!("{float}").parse().unwrap_or(float as i128)
+            };
+            feed_integer(hasher, integer);
         }
         (None, float) => {
             feed_kind(hasher, FLOAT);
@@ -180,6 +189,13 @@ mod tests {
                 assert_ne!(hash(one), hash(other), "{one} and {other}");
             }
         }
+    }
+
+    #[test]
+    fn large_floats_hash_as_they_are_written() {
+        let read = from_json(b"18446744073709550.5").unwrap().value;
+        let again = from_json(&to_vec(&read)).unwrap().value;
+        assert_eq!(canonical_hash(&read), canonical_hash(&again));
     }
 
     #[test]

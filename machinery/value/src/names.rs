@@ -86,7 +86,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
         Some((_, name)) if name.contains('/') => {
             let error = regex_error(WHAT, QUALIFIED_NAME, EXAMPLES);
             return vec![format!(
-                "a qualified name {error} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+                "a valid label key {error} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
             )];
         }
         Some(("", name)) => {
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(
             qualified_name("a/b/c"),
             [
-                "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
+                "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
               an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
               '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. \
               'example.com/MyName')"

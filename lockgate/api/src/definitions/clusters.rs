@@ -1,6 +1,6 @@
 //! Cluster.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::crd::{Crd, column, condition_path, wide_column};
 use super::schema::{
@@ -8,25 +8,12 @@ use super::schema::{
     time, word,
 };
 use super::shared::{conditions, quantities};
+pub(super) use crate::cluster::NO_LIMIT;
+use crate::cluster::usual_models;
 
 /// Group of clusters.
 pub(super) const GROUP: &str = "cluster.karmada.io";
 
-/// The highest amount that a model may name, which stands for no limit.
-pub(super) const NO_LIMIT: &str = "9223372036854775807";
-/// Where the grades of nodes begin and end, if nobody says otherwise.
-const GRADES: [(&str, &str); 10] = [
-    ("0", "0"),
-    ("1", "4Gi"),
-    ("2", "16Gi"),
-    ("4", "32Gi"),
-    ("8", "64Gi"),
-    ("16", "128Gi"),
-    ("32", "256Gi"),
-    ("64", "512Gi"),
-    ("128", "1Ti"),
-    (NO_LIMIT, NO_LIMIT),
-];
 /// Grades of nodes in one cluster. What the grades say is checked by an admission policy: amounts are numbers or texts, for
 /// which the cost of a rule is overestimated beyond every limit.
 const MAX_MODELS: usize = 64;
@@ -173,19 +160,6 @@ fn taints() -> Schema {
 }
 
 fn models() -> Schema {
-    let default: Vec<Value> = GRADES
-        .windows(2)
-        .enumerate()
-        .map(|(grade, limits)| {
-            json!({
-                "grade": grade,
-                "ranges": [
-                    {"name": "cpu", "min": limits[0].0, "max": limits[1].0},
-                    {"name": "memory", "min": limits[0].1, "max": limits[1].1},
-                ],
-            })
-        })
-        .collect();
     let range = object(
         "The amounts of one resource.",
         [
@@ -207,7 +181,7 @@ fn models() -> Schema {
     )
     .required(&["grade", "ranges"]);
     list("Grades of nodes, from the smallest on.", model)
-        .default(default)
+        .default(usual_models())
         .max_items(MAX_MODELS)
 }
 

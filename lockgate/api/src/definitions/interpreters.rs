@@ -1,10 +1,15 @@
-//! ResourceInterpreterCustomization.
+//! ResourceInterpreterCustomization; and ResourceInterpreterWebhookConfiguration, which is refused with a reason: nothing here
+//! calls out, and what is stored is never ignored.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::crd::{Crd, column, condition_path};
 use super::schema::{Schema, int64, object, string};
 use super::shared::conditions;
+
+/// Why there are no interpreter webhooks, and what there is instead.
+pub const WEBHOOKS_REFUSED: &str = "interpreter webhooks are not called: say how the kind is read in Lua, in a \
+     ResourceInterpreterCustomization";
 
 /// The longest script.
 const SCRIPT_LENGTH: usize = 256 * 1024;
@@ -29,6 +34,42 @@ pub(super) fn crd() -> Value {
         ],
     }
     .build()
+}
+
+/// The kind of interpreter webhooks, of which there can be none.
+pub(super) fn webhook_crd() -> Value {
+    let mut crd = Crd {
+        group: "config.karmada.io",
+        version: "v1alpha1",
+        kind: "ResourceInterpreterWebhookConfiguration",
+        plural: "resourceinterpreterwebhookconfigurations",
+        short: None,
+        namespaced: false,
+        status: None,
+        spec: object("", []),
+        description: "Webhooks that read objects. They are not called, and therefore refused.",
+        columns: vec![column("AGE", "date", ".metadata.creationTimestamp")],
+    }
+    .build();
+    // The kind has no spec: what there is of it is beside its metadata.
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = json!({
+        "type": "object",
+        "description": "Webhooks that read objects. They are not called, and therefore refused.",
+        "properties": {
+            "apiVersion": {"type": "string", "description": "Group and version of this object."},
+            "kind": {"type": "string", "description": "Kind of this object."},
+            "metadata": {"type": "object"},
+            "webhooks": {
+                "type": "array",
+                "description": "Who would be called for which kinds.",
+                "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            },
+        },
+        "x-kubernetes-validations": [
+            {"rule": "false", "message": WEBHOOKS_REFUSED, "reason": "FieldValueForbidden"},
+        ],
+    });
+    crd
 }
 
 fn spec() -> Schema {

@@ -189,7 +189,7 @@ pub struct RelatedObject {
 }
 
 /// Which object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RelatedRef {
     /// Group and version.
@@ -203,7 +203,7 @@ pub struct RelatedRef {
 }
 
 /// The name of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RelatedMeta {
     /// The name; `-` where there are too many, or none.
@@ -221,6 +221,9 @@ pub struct RelatedProperties {
     /// Whether the policy made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by_policy: Option<bool>,
+    /// Whether an evaluation that enforced spoke of it: what was only informed about is nobody's to delete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforced_by_policy: Option<bool>,
     /// Its uid: what is made again by somebody else is another object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,

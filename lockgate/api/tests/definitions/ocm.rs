@@ -198,8 +198,22 @@ async fn statuses(server: &Server) {
         .await
         .granted();
 
+    let policy = json!({
+        "apiVersion": "policy.open-cluster-management.io/v1", "kind": "Policy",
+        "metadata": {"name": "shown", "namespace": NAMESPACE},
+        "spec": {"disabled": false, "remediationAction": "enforce", "policy-templates": [{"objectDefinition": {}}]},
+    });
+    let mut policy = server.create(&policy).await.granted();
+    policy["status"] = json!({"compliant": "NonCompliant", "rolloutStatus": "Progressing"});
+    server.replace(&policy, "/status").await.granted();
+
     let group = "/apis/cluster.open-cluster-management.io";
     for (path, columns, cells) in [
+        (
+            format!("/apis/policy.open-cluster-management.io/v1/namespaces/{NAMESPACE}/policies/shown"),
+            "Name Remediation action Compliance state Rollout status Age",
+            json!(["shown", "enforce", "NonCompliant", "Progressing"]),
+        ),
         (
             format!("{group}/v1/managedclusters/shown"),
             "Name Hub Accepted Managed Cluster URLs Joined Available Age",

@@ -49,6 +49,7 @@ pub(crate) async fn check(server: &Server) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    interpreters::webhooks(server).await;
     names(server).await;
     changes(server).await;
 }

@@ -222,7 +222,8 @@ impl Driver {
         self.send(Method::POST, ROLLOUTS, &policy).await
     }
 
-    async fn each(
+    /// Does something for each number, several at a time; when each was begun.
+    pub(crate) async fn each(
         &self,
         count: usize,
         progress: &Progress,
@@ -241,7 +242,8 @@ impl Driver {
             .await
     }
 
-    async fn send(&self, method: Method, path: &str, body: &Value) -> Result<(), BenchError> {
+    /// Sends one request.
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> Result<(), BenchError> {
         let failed = |reason: String| BenchError::Request {
             request: format!("{method} {path}"),
             reason,

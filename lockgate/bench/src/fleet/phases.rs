@@ -227,13 +227,25 @@ impl Meter {
         templates: usize,
         latencies: Option<Latencies>,
     ) -> Result<Phase, BenchError> {
+        let check = |world: &World| verify(world, expected);
+        self.end_with(world, templates, latencies, check).await
+    }
+
+    /// The same where something else is to be read back.
+    pub(super) async fn end_with(
+        self,
+        world: &World,
+        templates: usize,
+        latencies: Option<Latencies>,
+        check: impl FnOnce(&World) -> Result<(), BenchError>,
+    ) -> Result<Phase, BenchError> {
         let rested = world.quiet(self.patience).await?;
         let settled = rested.saturating_duration_since(self.begun);
         let wall = self.arrived.get().unwrap_or(settled);
         let process = Process::this();
         let cpu = process.cpu_seconds()? - self.cpu;
         let (hub, members) = (world.hub_counts.take(), world.member_counts.take());
-        verify(world, expected).map_err(|error| match error {
+        check(world).map_err(|error| match error {
             BenchError::Wrong(what) => BenchError::wrong(format!("after {}: {what}", self.name)),
             other => other,
         })?;

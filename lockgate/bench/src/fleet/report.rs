@@ -15,6 +15,9 @@ pub(crate) struct FleetReport {
     pub(crate) templates: u32,
     pub(crate) members: u32,
     pub(crate) ready: bool,
+    /// For each of what writes are counted.
+    #[serde(skip)]
+    pub(crate) each: &'static str,
     pub(crate) machine: Machine,
     pub(crate) phases: Vec<Phase>,
     /// Why there is no more.
@@ -137,7 +140,11 @@ impl FleetReport {
             ]);
         }
         text.push_str(&aligned(&rows));
-        text.push_str("\nwrites and events are those of the control plane, for each template; cpu is of the whole process\n");
+        let _ = writeln!(
+            text,
+            "\nwrites and events are those of the control plane, for each {}; cpu is of the whole process",
+            self.each
+        );
         for phase in self.phases.iter().filter(|phase| !phase.hub.by.is_empty()) {
             let by: Vec<String> = phase
                 .hub

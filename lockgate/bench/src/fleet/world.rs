@@ -54,9 +54,11 @@ fn administrator() -> UserInfo {
 }
 
 /// Reaches the members without a socket, and counts.
-struct InProcess {
-    servers: BTreeMap<String, ApiServer>,
-    counts: Counts,
+pub(crate) struct InProcess {
+    pub(crate) servers: BTreeMap<String, ApiServer>,
+    pub(crate) counts: Counts,
+    /// As whom a member is asked.
+    pub(crate) user: fn(&str) -> UserInfo,
 }
 
 impl Connector for InProcess {
@@ -66,12 +68,10 @@ impl Connector for InProcess {
         _secret: Option<&'a Value>,
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
         let name = &cluster.metadata.name;
-        // With the rights that a member gives to a hub, and no others.
-        let account = UserInfo::service_account(rights::MEMBER_NAMESPACE, &rights::account_name(name), "");
         let client = self
             .servers
             .get(name)
-            .map(|server| self.counts.client(server, account));
+            .map(|server| self.counts.client(server, (self.user)(name)));
         Box::pin(async move { client.ok_or(ConnectError::Unsupported("there is no such member")) })
     }
 }
@@ -140,6 +140,8 @@ impl World {
         options.connector = Arc::new(InProcess {
             servers: servers.collect(),
             counts: self.member_counts.clone(),
+            // With the rights that a member gives to a hub, and no others.
+            user: |name| UserInfo::service_account(rights::MEMBER_NAMESPACE, &rights::account_name(name), ""),
         });
         let control = Hub::start(options)
             .await
@@ -189,21 +191,7 @@ impl World {
     /// Waits until nothing is left to do: the control plane says so, and the hub stands still. Answers since when there was
     /// nothing left but events, which go out at their own slow pace.
     pub(crate) async fn quiet(&self, patience: Duration) -> Result<Instant, BenchError> {
-        let mut last = (self.hub.revision(), Instant::now());
-        let mut rested = Instant::now();
-        until(patience, "the control plane is idle", || {
-            let idle = self.control.as_ref().is_none_or(Hub::idle);
-            let revision = self.hub.revision();
-            if !idle {
-                rested = Instant::now();
-            }
-            if !idle || revision != last.0 {
-                last = (revision, Instant::now());
-            }
-            last.1.elapsed() >= QUIET
-        })
-        .await?;
-        Ok(rested)
+        quiet(&self.hub, self.control.as_ref(), patience).await
     }
 
     /// The names of the members.
@@ -218,6 +206,29 @@ impl World {
         }
         self.hub.stop().await;
     }
+}
+
+/// Waits until a control plane has nothing left to do, and its hub stands still.
+pub(crate) async fn quiet(
+    hub: &ApiServer,
+    control: Option<&Hub>,
+    patience: Duration,
+) -> Result<Instant, BenchError> {
+    let mut last = (hub.revision(), Instant::now());
+    let mut rested = Instant::now();
+    until(patience, "the control plane is idle", || {
+        let idle = control.is_none_or(Hub::idle);
+        let revision = hub.revision();
+        if !idle {
+            rested = Instant::now();
+        }
+        if !idle || revision != last.0 {
+            last = (revision, Instant::now());
+        }
+        last.1.elapsed() >= QUIET
+    })
+    .await?;
+    Ok(rested)
 }
 
 /// Whether a condition of an object is true.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::ocm::policy::{NON_COMPLIANT, PENDING, ROOT_POLICY};
 use lockgate_api::ocm::{POLICY_GROUP, Policy};
@@ -107,35 +108,35 @@ impl Holder {
         match self {
             Self::Binding(binding) => object(&binding.status.aggregated_status, cluster),
             Self::Policy(root, replicas) => Some(match replicas.get(&cluster.name) {
-                Some(replica) => compliance(root, replica),
+                Some(replica) => compliance(root, replica, &cluster.state),
                 None => "has no replica yet".to_owned(),
             }),
         }
     }
 }
 
-/// How a replica is: what it does, and what was last said of it.
-fn compliance(root: &Policy, replica: &Policy) -> String {
-    let waits = Mark::of(replica).is_some_and(|mark| mark.revision == 0);
+/// How a replica of a cluster in this state is: what it does, and what was last said of it.
+fn compliance(root: &Policy, replica: &Policy, state: &str) -> String {
+    let mark = Mark::of(replica);
+    let waits = mark.as_ref().is_some_and(|mark| mark.revision == 0);
     let enforces = !is_inform(&root.spec.remediation_action);
     let does = match (waits, enforces) {
         (true, true) => "enforces nothing now; ",
+        (false, true) if state == "ToApply" && mark.is_some() => "keeps the previous version; ",
         _ => "",
     };
     let Some(status) = evaluated(replica) else {
-        return format!("{does}not evaluated yet");
+        return match mark.and_then(|mark| hindrance(replica, &mark)) {
+            Some(why) => format!("{does}not evaluated yet: {why}"),
+            None => format!("{does}not evaluated yet"),
+        };
     };
     let bad = |state: &str| status.details.iter().find(|template| template.compliant == state);
     match bad(NON_COMPLIANT).or_else(|| bad(PENDING)) {
         None if waits => format!("{does}compliant: nothing would change"),
         None => format!("{does}compliant"),
         Some(template) => {
-            let said = template
-                .history
-                .first()
-                .map_or("", |entry| entry.message.as_str());
-            let said = said.split_once("; ").map_or(said, |(_, said)| said);
-            let said = said.strip_prefix("violation - ").unwrap_or(said);
+            let said = template.history.first().map_or("", |entry| bare(&entry.message));
             let would = if waits { "would change" } else { "non-compliant" };
             let state = if template.compliant == PENDING {
                 "pending"
@@ -145,6 +146,29 @@ fn compliance(root: &Policy, replica: &Policy) -> String {
             format!("{does}{state}: {said} ({})", template.template_meta.name)
         }
     }
+}
+
+/// Why what a replica holds is not evaluated: what was said of it since it is held, or of the cluster, which is not said twice.
+fn hindrance(replica: &Policy, mark: &Mark) -> Option<String> {
+    let status = replica.status.as_ref()?;
+    let newest = status
+        .details
+        .iter()
+        .filter(|template| template.compliant == NON_COMPLIANT)
+        .find_map(|template| template.history.first())?;
+    // Times of history have whole seconds.
+    let at: Timestamp = newest.last_timestamp.as_ref()?.parse().ok()?;
+    let said = bare(&newest.message);
+    let of_cluster = said.starts_with(&format!("cluster {} ", replica.metadata.namespace));
+    (of_cluster || at.as_second() >= mark.at.as_second()).then(|| said.to_owned())
+}
+
+/// A message without the words that its state says already.
+fn bare(message: &str) -> &str {
+    let said = message.split_once("; ").map_or(message, |(_, said)| said);
+    said.strip_prefix("violation - ")
+        .or_else(|| said.strip_prefix("template-error; "))
+        .unwrap_or(said)
 }
 
 /// How the object is in a cluster that others wait for.
@@ -200,7 +224,9 @@ mod tests {
             }))
         };
         let root = policy(serde_json::json!({"spec": {"remediationAction": "enforce"}}));
-        let said = |revision, evaluated, state| compliance(&root, &replica(revision, evaluated, state));
+        let said = |revision, evaluated, state| {
+            compliance(&root, &replica(revision, evaluated, state), "Progressing")
+        };
         assert_eq!(
             said("0.a.1", "0.a.1", "NonCompliant"),
             "enforces nothing now; would change: pods [x] not found in namespace y (one)"
@@ -218,6 +244,47 @@ mod tests {
         assert_eq!(
             said("1.a.1", "1.a.1", "NonCompliant"),
             "non-compliant: pods [x] not found in namespace y (one)"
+        );
+        assert_eq!(
+            compliance(&root, &replica("1.a.1", "1.a.1", "Compliant"), "ToApply"),
+            "keeps the previous version; compliant"
+        );
+    }
+
+    #[test]
+    fn what_keeps_a_cluster_from_looking_is_told() {
+        let root = policy(serde_json::json!({"spec": {"remediationAction": "enforce"}}));
+        let refused = |at: &str, message: &str| {
+            policy(serde_json::json!({
+                "metadata": {"namespace": "member1", "annotations": {
+                    "policy.open-cluster-management.io/rollout-revision": "2.a.1000000500000"}},
+                "spec": {"policy-templates": [{"objectDefinition": {}}]},
+                "status": {"evaluatedRevision": "", "details": [{
+                    "templateMeta": {"name": "one"}, "compliant": "NonCompliant", "history": [{"lastTimestamp": at,
+                        "message": format!("NonCompliant; template-error; {message}")}]}]},
+            }))
+        };
+        assert_eq!(
+            compliance(
+                &root,
+                &refused("1970-01-12T13:46:40Z", "no such kind"),
+                "Progressing"
+            ),
+            "not evaluated yet: no such kind"
+        );
+        // What was said of something older is not told, unless it is about the cluster.
+        assert_eq!(
+            compliance(
+                &root,
+                &refused("1970-01-12T13:46:39Z", "no such kind"),
+                "Progressing"
+            ),
+            "not evaluated yet"
+        );
+        let refuses = "cluster member1 refuses the definitions of policies";
+        assert_eq!(
+            compliance(&root, &refused("1970-01-12T13:46:39Z", refuses), "Progressing"),
+            format!("not evaluated yet: {refuses}")
         );
     }
 }

@@ -187,6 +187,9 @@ pub(crate) struct PlaceLine {
 pub(crate) struct Rejected {
     pub(crate) cluster: String,
     pub(crate) reason: String,
+    /// What would help.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) help: String,
 }
 
 /// A template among others.

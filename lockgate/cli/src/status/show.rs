@@ -191,11 +191,12 @@ fn template(report: &TemplateReport, style: Style) -> String {
         section(&mut text, &places(&report.clusters, style), style);
     }
     if !report.rejected.is_empty() {
-        let mut table = Table::new(&["REJECTED", "REASON"]);
+        let mut table = Table::new(&["REJECTED", "REASON", "WHAT WOULD HELP"]);
         for rejected in &report.rejected {
             table.row(vec![
                 rejected.cluster.as_str().into(),
                 rejected.reason.as_str().into(),
+                rejected.help.as_str().into(),
             ]);
         }
         section(&mut text, &table, style);

@@ -115,7 +115,7 @@ fn resume(id: &TemplateId, policy: &RolloutPolicy) -> String {
 }
 
 /// Whether a binding is that of a template. Versions of a group are the same objects.
-fn is_of(binding: &Binding, id: &TemplateId) -> bool {
+pub(crate) fn is_of(binding: &Binding, id: &TemplateId) -> bool {
     let resource = &binding.spec.resource;
     let group = resource
         .api_version
@@ -297,6 +297,7 @@ fn rejected(binding: &Binding, objects: &Objects) -> Vec<Rejected> {
     let line = |rejection: place::Rejection| Rejected {
         cluster: rejection.cluster,
         reason: rejection.message,
+        help: rejection.help.to_owned(),
     };
     placed.rejected.into_iter().map(line).collect()
 }

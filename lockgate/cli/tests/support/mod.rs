@@ -62,37 +62,11 @@ impl Fleet {
             list.iter().find(|e| e["name"] == cluster).unwrap()[field].clone()
         };
         let (server, user) = (entry("clusters", "cluster"), entry("users", "user"));
-        let address = server["server"]
-            .as_str()
-            .unwrap()
-            .strip_prefix("https://")
-            .unwrap()
-            .to_owned();
-        let mut roots = rustls::RootCertStore::empty();
-        roots
-            .add(CertificateDer::from_pem_slice(&decoded(&server["certificate-authority-data"])).unwrap())
-            .unwrap();
         let certificate = CertificateDer::from_pem_slice(&decoded(&user["client-certificate-data"])).unwrap();
         let key = PrivateKeyDer::from_pem_slice(&decoded(&user["client-key-data"])).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_client_auth_cert(vec![certificate], key)
-            .unwrap();
-        let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
-        let name = ServerName::try_from("127.0.0.1").unwrap();
-        let stream = tokio_rustls::TlsConnector::from(Arc::new(config))
-            .connect(name, stream)
-            .await
-            .unwrap();
-        let (sender, connection) =
-            hyper::client::conn::http1::handshake(hyper_util::rt::TokioIo::new(stream))
-                .await
-                .unwrap();
-        tokio::spawn(connection);
-        Connection(sender)
+        let address = server["server"].as_str().unwrap();
+        let authority = decoded(&server["certificate-authority-data"]);
+        Connection::open(address, &authority, Some((certificate, key)), None).await
     }
 
     /// Ends it as Ctrl-C does; its exit code.
@@ -122,7 +96,7 @@ impl Fleet {
     }
 }
 
-fn decoded(value: &Value) -> Vec<u8> {
+pub(crate) fn decoded(value: &Value) -> Vec<u8> {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD
         .decode(value.as_str().unwrap())
@@ -130,9 +104,47 @@ fn decoded(value: &Value) -> Vec<u8> {
 }
 
 /// One connection; requests go one after the other.
-pub(crate) struct Connection(SendRequest<Full<Bytes>>);
+pub(crate) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    token: Option<String>,
+}
 
 impl Connection {
+    /// A connection to the server at an `https://` address, known by its authority; with a certificate, or a token.
+    pub(crate) async fn open(
+        address: &str,
+        authority: &[u8],
+        certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+        token: Option<String>,
+    ) -> Self {
+        let mut roots = rustls::RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(authority).unwrap())
+            .unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots);
+        let config = match certificate {
+            Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
+            None => config.with_no_client_auth(),
+        };
+        let address = address.strip_prefix("https://").unwrap();
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let stream = tokio_rustls::TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+            .unwrap();
+        let (sender, connection) =
+            hyper::client::conn::http1::handshake(hyper_util::rt::TokioIo::new(stream))
+                .await
+                .unwrap();
+        tokio::spawn(connection);
+        Self { sender, token }
+    }
+
     /// Code and body of the answer; none when the server went away before it was whole.
     pub(crate) async fn send(
         &mut self,
@@ -141,16 +153,18 @@ impl Connection {
         body: Option<&Value>,
     ) -> Option<(u16, Value)> {
         let body = body.map(ToString::to_string).unwrap_or_default();
-        let request = hyper::Request::builder()
+        let mut request = hyper::Request::builder()
             .method(method)
             .uri(path)
             .header("host", "127.0.0.1")
-            .header("content-type", "application/json")
-            .body(Full::new(Bytes::from(body)))
-            .unwrap();
+            .header("content-type", "application/json");
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
         // The answer before may have been read just now.
-        self.0.ready().await.ok()?;
-        let response = tokio::time::timeout(PATIENCE, self.0.send_request(request))
+        self.sender.ready().await.ok()?;
+        let response = tokio::time::timeout(PATIENCE, self.sender.send_request(request))
             .await
             .unwrap()
             .ok()?;

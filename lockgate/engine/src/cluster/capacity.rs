@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use machinery_value::quantity::{Format, Quantity};
 use serde_json::{Map, Value, json};
 
+use super::Models;
 use crate::render;
 
 /// The condition of a Cluster that is there while something about its capacity cannot be right.
@@ -28,6 +29,8 @@ pub struct Capacity {
     pods: HashMap<(String, String), Pod>,
     allocated: Amounts,
     allocating: Amounts,
+    /// What the pods of each node take.
+    used: HashMap<Box<str>, Amounts>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -42,8 +45,8 @@ struct Node {
 
 #[derive(Clone, Debug)]
 struct Pod {
-    /// Whether it has a node.
-    placed: bool,
+    /// Its node, once it has one.
+    node: Option<Box<str>>,
     takes: Amounts,
 }
 
@@ -60,36 +63,57 @@ impl Capacity {
     pub fn pod(&mut self, namespace: &str, name: &str, pod: Option<&Value>) {
         let key = (namespace.to_owned(), name.to_owned());
         if let Some(old) = self.pods.remove(&key) {
-            let sums = if old.placed {
-                &mut self.allocated
-            } else {
-                &mut self.allocating
-            };
-            for (resource, amount) in &old.takes {
-                let sum = sums.entry(resource.clone()).or_default();
-                *sum = sum.saturating_sub(*amount);
-            }
+            self.count(&old, i64::saturating_sub);
         }
         let Some(new) = pod.and_then(read_pod) else { return };
         if self.pods.len() >= MOST_PODS {
             return;
         }
-        let sums = if new.placed {
-            &mut self.allocated
-        } else {
-            &mut self.allocating
-        };
-        for (resource, amount) in &new.takes {
-            let sum = sums.entry(resource.clone()).or_default();
-            *sum = sum.saturating_add(*amount);
-        }
+        self.count(&new, i64::saturating_add);
         self.pods.insert(key, new);
     }
 
-    /// `status.resourceSummary`.
-    pub fn summary(&self) -> Value {
+    fn count(&mut self, pod: &Pod, with: fn(i64, i64) -> i64) {
+        let add = |sums: &mut Amounts| {
+            for (resource, amount) in &pod.takes {
+                let sum = sums.entry(resource.clone()).or_default();
+                *sum = with(*sum, *amount);
+            }
+        };
+        let Some(node) = &pod.node else {
+            add(&mut self.allocating);
+            return;
+        };
+        add(&mut self.allocated);
+        let used = self.used.entry(node.clone()).or_default();
+        add(used);
+        // Every pod takes one of `pods`, so that none is left on a node where nothing is counted.
+        if used.get("pods").is_none_or(|pods| *pods <= 0) {
+            self.used.remove(node);
+        }
+    }
+
+    /// The nodes that take pods.
+    fn open_nodes(&self) -> impl Iterator<Item = (&String, &Node)> {
+        self.nodes.iter().filter(|(_, node)| node.ready && !node.closed)
+    }
+
+    /// What is free on each node that takes pods.
+    fn free(&self) -> impl Iterator<Item = Amounts> {
+        self.open_nodes().map(|(name, node)| {
+            let used = self.used.get(name.as_str());
+            let free = node.allocatable.iter().map(|(resource, amount)| {
+                let taken = used.and_then(|used| used.get(resource)).copied().unwrap_or(0);
+                (resource.clone(), amount.saturating_sub(taken).max(0))
+            });
+            free.collect()
+        })
+    }
+
+    /// `status.resourceSummary`, with the nodes by grade if there are grades.
+    pub fn summary(&self, models: Option<&Models>) -> Value {
         let mut allocatable = Amounts::new();
-        for node in self.nodes.values().filter(|node| node.ready && !node.closed) {
+        for (_, node) in self.open_nodes() {
             for (resource, amount) in &node.allocatable {
                 let sum = allocatable.entry(resource.clone()).or_default();
                 *sum = sum.saturating_add(*amount);
@@ -105,6 +129,10 @@ impl Capacity {
             if part == "allocatable" || !list.is_empty() {
                 summary.insert(part.to_owned(), Value::Object(list));
             }
+        }
+        if let Some(models) = models {
+            let free: Vec<Amounts> = self.free().collect();
+            summary.insert("allocatableModelings".to_owned(), models.count(free.iter()));
         }
         Value::Object(summary)
     }
@@ -174,15 +202,15 @@ fn read_pod(pod: &Value) -> Option<Pod> {
         }
     }
     takes.insert("pods".to_owned(), 1);
+    let node = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
     Some(Pod {
-        placed: pod["spec"]["nodeName"]
-            .as_str()
-            .is_some_and(|node| !node.is_empty()),
+        node: node.map(Box::from),
         takes,
     })
 }
 
-fn counted(resource: &str, amount: &Value) -> Option<i64> {
+/// An amount: thousandths of CPUs, whole units of everything else. None if it is none.
+pub(crate) fn counted(resource: &str, amount: &Value) -> Option<i64> {
     let quantity = match amount {
         Value::String(text) => Quantity::parse(text).ok()?,
         Value::Number(number) => Quantity::parse(&number.to_string()).ok()?,
@@ -224,7 +252,7 @@ mod tests {
     #[test]
     fn sums_follow_nodes_and_pods() {
         let mut capacity = Capacity::default();
-        assert_eq!(capacity.summary(), json!({"allocatable": {}}));
+        assert_eq!(capacity.summary(None), json!({"allocatable": {}}));
         let has = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
         capacity.node("n1", Some(&node("True", has.clone())));
         capacity.node("n2", Some(&node("True", has.clone())));
@@ -240,7 +268,7 @@ mod tests {
             "allocated": {"cpu": "500m", "memory": "1Gi", "pods": "1"},
             "allocating": {"cpu": "1", "memory": "1Gi", "pods": "1"},
         });
-        assert_eq!(capacity.summary(), expected);
+        assert_eq!(capacity.summary(None), expected);
         assert_eq!(capacity.node_summary(), json!({"totalNum": 4, "readyNum": 3}));
         // It gets its node, and another goes; a node too.
         capacity.pod("a", "waits", Some(&pod("n2", "1", "Running")));
@@ -250,8 +278,44 @@ mod tests {
             "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
             "allocated": {"cpu": "1", "memory": "1Gi", "pods": "1"},
         });
-        assert_eq!(capacity.summary(), expected);
+        assert_eq!(capacity.summary(None), expected);
         assert_eq!(capacity.complaint(), None);
+    }
+
+    #[test]
+    fn nodes_are_counted_by_what_is_free_on_them() {
+        let mut cluster = lockgate_api::Cluster::default();
+        let range = |min: i64, max: i64| json!([{"name": "cpu", "min": min, "max": max}]);
+        let models = json!([{"grade": 0, "ranges": range(0, 2)}, {"grade": 1, "ranges": range(2, 4)},
+            {"grade": 2, "ranges": range(4, i64::MAX)}]);
+        cluster.spec.rest.insert("resourceModels".to_owned(), models);
+        let models = Models::of(&cluster).unwrap();
+        let mut capacity = Capacity::default();
+        let counts = |capacity: &Capacity| {
+            let summary = capacity.summary(Some(&models));
+            let counts = summary["allocatableModelings"].as_array().unwrap().iter();
+            counts
+                .map(|grade| grade["count"].as_i64().unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&capacity), [0, 0, 0]);
+        for name in ["n1", "n2", "n3"] {
+            capacity.node(name, Some(&node("True", json!({"cpu": "4", "pods": "9"}))));
+        }
+        capacity.node("lost", Some(&node("Unknown", json!({"cpu": "4"}))));
+        assert_eq!(counts(&capacity), [0, 0, 3]);
+        capacity.pod("a", "x", Some(&pod("n1", "1", "Running")));
+        capacity.pod("a", "y", Some(&pod("n2", "3", "Running")));
+        capacity.pod("a", "waits", Some(&pod("", "3", "Pending")));
+        assert_eq!(counts(&capacity), [1, 1, 1]);
+        // Another pod moves to it, and the first goes.
+        capacity.pod("a", "y", Some(&pod("n1", "3", "Running")));
+        assert_eq!(counts(&capacity), [1, 0, 2]);
+        capacity.pod("a", "x", None);
+        assert_eq!(counts(&capacity), [1, 0, 2]);
+        capacity.pod("a", "y", Some(&pod("n1", "3", "Succeeded")));
+        assert_eq!(counts(&capacity), [0, 0, 3]);
+        assert!(capacity.used.is_empty(), "nothing is kept of what is gone");
     }
 
     #[test]
@@ -259,7 +323,7 @@ mod tests {
         let mut capacity = Capacity::default();
         let bad = json!({"cpu": "-5", "memory": "much", "pods": "10"});
         capacity.node("odd", Some(&node("True", bad)));
-        assert_eq!(capacity.summary(), json!({"allocatable": {"pods": "10"}}));
+        assert_eq!(capacity.summary(None), json!({"allocatable": {"pods": "10"}}));
         let complaint = capacity.complaint().unwrap();
         assert_eq!(
             complaint,

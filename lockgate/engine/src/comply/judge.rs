@@ -169,6 +169,8 @@ pub struct Judged {
     pub same_after_dry_run: bool,
     /// Whether it was made just now.
     pub made: bool,
+    /// Whether all but its status, which only its own controller changes, is as it should be.
+    pub awaits_status: bool,
 }
 
 impl Judged {
@@ -182,6 +184,7 @@ impl Judged {
             difference: String::new(),
             same_after_dry_run: false,
             made: false,
+            awaits_status: false,
         }
     }
 
@@ -267,6 +270,7 @@ fn present(template: &Template, namespace: &str, name: &str, live: &Arc<Value>) 
     };
     let judged = Judged::one(namespace, name, Some(live), standing);
     Judged {
+        awaits_status: compared.found.matches && compared.status_differs,
         remedy: compared.found.needs_dry_run().then(|| Remedy::Update {
             merged: compared.merged,
             live: live.clone(),
@@ -274,6 +278,11 @@ fn present(template: &Template, namespace: &str, name: &str, live: &Arc<Value>) 
         }),
         ..judged
     }
+}
+
+/// Whether the status of an object, which nobody sends, is what a template demands.
+pub fn status_fits(template: &Template, live: &Value) -> bool {
+    compare(template, live, Mode::Strict).is_ok_and(|compared| !compared.status_differs)
 }
 
 /// One object that is known by its labels.

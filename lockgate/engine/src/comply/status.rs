@@ -1,5 +1,7 @@
 //! The status of a ConfigurationPolicy: what is said, of which objects, and what goes because nobody speaks of it any more.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use lockgate_api::Condition;
 use lockgate_api::ocm::configuration::{
@@ -65,7 +67,7 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
                 }
                 said.push(say(&subject.served.plural, &subject.kind, &judged));
                 for one in &judged {
-                    related.extend(related_objects(one, subject, previous));
+                    related.extend(related_objects(one, subject, previous, evaluated.enforce));
                 }
             }
         }
@@ -78,12 +80,13 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
         });
     }
     sort(&mut related);
-    related.truncate(MAX_RELATED);
     let message = match evaluated.outcomes {
         [Err(fault)] if fault.is_of_template() => words::template_error(&fault.message),
         _ => policy_message(&said),
     };
+    // What is not told because there is too much of it is spoken of all the same.
     let left = left_behind(previous, &related, evaluated.prune);
+    related.truncate(MAX_RELATED);
     let (prune, pending_prune) = if faulty || !evaluated.enforce {
         (Vec::new(), left)
     } else {
@@ -100,6 +103,7 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
         pending_prune: pending_prune
             .into_iter()
             .filter(|gone| !related.iter().any(|kept| kept.object == gone.object))
+            .take(MAX_RELATED)
             .collect(),
         related_objects: related,
         last_evaluated: previous.last_evaluated.clone(),
@@ -122,6 +126,28 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
         status.last_evaluated = seconds(evaluated.now);
     }
     Concluded { status, prune }
+}
+
+/// Since when all that is wrong is that objects do not yet have the status that is demanded. That is nobody's to enforce: it
+/// comes, or it does not, a while after the rest was made so.
+pub fn awaits_status(outcomes: &[Outcome], status: &ConfigurationStatus) -> Option<Timestamp> {
+    let mut since = None;
+    for (outcome, details) in outcomes.iter().zip(&status.compliancy_details) {
+        let (_, judged) = outcome.as_ref().ok()?;
+        let mut bad = judged
+            .iter()
+            .filter(|one| !one.standing.is_compliant())
+            .peekable();
+        if bad.peek().is_none() {
+            continue;
+        }
+        if !bad.all(|one| one.awaits_status) {
+            return None;
+        }
+        let told = details.conditions.first();
+        since = since.max(told.and_then(|told| told.last_transition_time.parse().ok()));
+    }
+    since
 }
 
 /// That an object was made as it is stays the news until something else happens to it.
@@ -163,7 +189,12 @@ fn find<'a>(status: &'a ConfigurationStatus, object: &RelatedRef) -> Option<&'a 
 }
 
 /// What is told of objects that were judged.
-fn related_objects(one: &Judged, subject: &Subject, previous: &ConfigurationStatus) -> Vec<RelatedObject> {
+fn related_objects(
+    one: &Judged,
+    subject: &Subject,
+    previous: &ConfigurationStatus,
+    enforce: bool,
+) -> Vec<RelatedObject> {
     if one.standing == Standing::Nothing {
         return Vec::new();
     }
@@ -172,11 +203,14 @@ fn related_objects(one: &Judged, subject: &Subject, previous: &ConfigurationStat
     let told = |name: &String| {
         let object = reference(subject, &one.namespace, name);
         let properties = (!one.uid.is_empty()).then(|| {
-            let known = find(previous, &object).and_then(|known| known.properties.as_ref());
-            let ours =
-                known.is_some_and(|known| known.uid == one.uid && known.created_by_policy == Some(true));
+            let known = find(previous, &object)
+                .and_then(|known| known.properties.as_ref())
+                .filter(|known| known.uid == one.uid);
+            let ours = known.is_some_and(|known| known.created_by_policy == Some(true));
+            let enforced = enforce || known.is_some_and(|known| known.enforced_by_policy == Some(true));
             RelatedProperties {
                 created_by_policy: Some(ours || one.made),
+                enforced_by_policy: enforced.then_some(true),
                 uid: one.uid.clone(),
                 diff: one.difference.clone(),
                 matches_after_dry_run: one.same_after_dry_run.then_some(true),
@@ -214,15 +248,16 @@ fn left_behind(
     prune: Prune,
 ) -> Vec<RelatedObject> {
     let known = previous.related_objects.iter().chain(&previous.pending_prune);
+    let spoken_of: HashSet<&RelatedRef> = related.iter().map(|one| &one.object).collect();
     let mut left: Vec<RelatedObject> = known
-        .filter(|known| goes(known, prune) && !related.iter().any(|one| one.object == known.object))
+        .filter(|known| goes(known, prune) && !spoken_of.contains(&known.object))
         .cloned()
         .collect();
     sort(&mut left);
     left
 }
 
-/// Whether an object is one that goes with its policy.
+/// Whether an object is one that goes with its policy. What was only informed about never is.
 pub fn goes(known: &RelatedObject, prune: Prune) -> bool {
     let Some(properties) = known.properties.as_ref().filter(|known| !known.uid.is_empty()) else {
         return false;
@@ -230,7 +265,11 @@ pub fn goes(known: &RelatedObject, prune: Prune) -> bool {
     match prune {
         Prune::Nothing => false,
         Prune::IfCreated => properties.created_by_policy == Some(true),
-        Prune::All => known.object.metadata.name != NO_NAME,
+        Prune::All => {
+            let is_ours =
+                properties.created_by_policy == Some(true) || properties.enforced_by_policy == Some(true);
+            is_ours && known.object.metadata.name != NO_NAME
+        }
     }
 }
 

@@ -29,6 +29,9 @@ pub struct Manner {
     pub rules: Rules,
     /// Whether clusters that wait keep what they have, and do not inform about what comes.
     pub keeps_previous: bool,
+    /// Whether a strategy is asked for in which clusters take turns, also where there is nothing to take turns for: what
+    /// bindings say of single clusters is ignored then.
+    pub ignores_overrides: bool,
 }
 
 impl Manner {
@@ -55,6 +58,7 @@ impl Manner {
         let strategy = root.spec.rollout_strategy.clone().unwrap_or_default();
         let mut rules = Rules::read(&strategy.one_at_a_time_unless_said())
             .map_err(|error| ("StrategyInvalid", format!("spec.rolloutStrategy.{error}")))?;
+        let ignores_overrides = rules.order != Order::All;
         if is_inform(&root.spec.remediation_action) {
             // There is nothing to take turns for.
             rules = Rules {
@@ -65,6 +69,7 @@ impl Manner {
         Ok(Self {
             rules,
             keeps_previous,
+            ignores_overrides,
         })
     }
 
@@ -417,8 +422,11 @@ fn rests(
         Some((_, mark)) if mark.revision == 0 && mark.digest == waiting.digest => {
             Some((waiting.spec.clone(), mark))
         }
-        // What is held, or waits with what it had, keeps its content; its metadata follows the root.
-        Some((replica, mark)) if is_held || manner.keeps_previous || !manner.takes_turns() => {
+        // What is held, or waits with what it had, keeps its content; its metadata follows the root. Who never had anything
+        // has nothing to keep, and informs about what comes.
+        Some((replica, mark))
+            if is_held || manner.keeps_previous && mark.revision > 0 || !manner.takes_turns() =>
+        {
             Some((replica.spec.clone(), mark))
         }
         None if is_held || !manner.takes_turns() => None,

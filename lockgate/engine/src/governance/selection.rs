@@ -22,12 +22,21 @@ pub struct Sources<'a> {
     pub bindings: &'a [&'a PlacementBinding],
     /// A set of its namespace.
     pub set: &'a dyn Fn(&str) -> Option<&'a PolicySet>,
-    /// The groups of a placement of its namespace; none if there is no such placement.
-    pub chosen: &'a dyn Fn(&Reference) -> Option<Vec<DecisionGroup>>,
+    /// What a placement of its namespace chose; none if there is no such placement.
+    pub chosen: &'a dyn Fn(&Reference) -> Option<Chosen>,
     /// Whether there is a cluster of this name.
     pub is_known: &'a dyn Fn(&str) -> bool,
-    /// Whether clusters take turns: then what bindings say of single clusters is ignored.
+    /// Whether the root asks for clusters to take turns: then what bindings say of single clusters is ignored.
     pub takes_turns: bool,
+}
+
+/// What a placement chose.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chosen {
+    /// Its groups, in the order of their indices.
+    pub groups: Groups,
+    /// Whether its decisions are fewer than it says it has made.
+    pub lacks: bool,
 }
 
 /// The clusters of a root.
@@ -39,7 +48,7 @@ pub struct Selection {
     pub enforced: BTreeSet<String>,
     /// The bindings that count, as the root's status tells them.
     pub placements: Vec<PolicyPlacement>,
-    /// Why there are none, if there are none: a reason, and a sentence.
+    /// Why a binding gives none: a reason, and a sentence. Then no cluster is given up, for nobody knows which it should be.
     pub unplaced: Option<(&'static str, String)>,
     /// Whether some binding is about the root, so that no clusters means that none was found.
     pub is_bound: bool,
@@ -55,11 +64,26 @@ struct Way<'a> {
     set: Option<&'a PolicySet>,
 }
 
-/// What a placement chose.
-struct Chosen {
-    groups: Vec<DecisionGroup>,
+impl Selection {
+    /// Whether there is any cluster to go to.
+    pub fn has_clusters(&self) -> bool {
+        self.groups.cluster_count() > 0
+    }
+}
+
+/// A placement that is followed.
+struct Followed {
+    groups: Groups,
     /// Those that at least one way does not leave out.
     clusters: BTreeSet<String>,
+}
+
+/// Ways that lead nowhere, as `Placement name (binding name)`.
+#[derive(Default)]
+struct Astray {
+    missing: BTreeSet<String>,
+    lacking: BTreeSet<String>,
+    empty: BTreeSet<String>,
 }
 
 /// The clusters of a root.
@@ -79,24 +103,36 @@ pub fn select(sources: &Sources<'_>) -> Selection {
         ]
     });
     // By name and kind.
-    let mut chosen: BTreeMap<(&str, &str), Chosen> = BTreeMap::new();
-    let mut missing = BTreeSet::new();
+    let mut chosen: BTreeMap<(&str, &str), Followed> = BTreeMap::new();
+    let mut astray = Astray::default();
     let mut enforced: BTreeSet<String> = BTreeSet::new();
     let mut ignored = BTreeSet::new();
     for way in &ways {
         let reference = &way.binding.placement_ref;
-        let Some(groups) = (sources.chosen)(reference) else {
-            missing.insert(format!("{} {}", reference.kind, reference.name));
+        let named = || {
+            let binding = &way.binding.metadata.name;
+            format!("{} {} (binding {binding})", reference.kind, reference.name)
+        };
+        // A restricted binding adds no cluster, so that none is missed.
+        let restricted = way.binding.sub_filter == RESTRICTED;
+        let Some(Chosen { groups, lacks }) = (sources.chosen)(reference) else {
+            if !restricted {
+                astray.missing.insert(named());
+            }
             continue;
         };
+        if lacks && !restricted {
+            astray.lacking.insert(named());
+        } else if groups.cluster_count() == 0 && !restricted {
+            astray.empty.insert(named());
+        }
         let excluded = excluded(way, sources.root);
         let clusters: BTreeSet<String> = groups
-            .iter()
-            .flat_map(|group| &group.clusters)
-            .filter(|cluster| !excluded.contains(cluster.as_str()))
-            .cloned()
+            .clusters()
+            .map(|(cluster, _)| cluster)
+            .filter(|cluster| !excluded.contains(cluster))
+            .map(str::to_owned)
             .collect();
-        let restricted = way.binding.sub_filter == RESTRICTED;
         let overriding = way.binding.binding_overrides.as_ref();
         let enforces = overriding.is_some_and(|overrides| !overrides.remediation_action.is_empty());
         if sources.takes_turns && (restricted || enforces) {
@@ -108,7 +144,7 @@ pub fn select(sources: &Sources<'_>) -> Selection {
         if !restricted {
             let entry = chosen
                 .entry((reference.name.as_str(), reference.kind.as_str()))
-                .or_insert_with(|| Chosen {
+                .or_insert_with(|| Followed {
                     groups,
                     clusters: BTreeSet::new(),
                 });
@@ -117,18 +153,20 @@ pub fn select(sources: &Sources<'_>) -> Selection {
     }
     let mut parts = Vec::new();
     let mut index = 0;
-    for Chosen { groups, clusters } in chosen.into_values() {
-        for mut group in groups {
-            group.clusters.retain(|cluster| clusters.contains(cluster));
+    for Followed { groups, clusters } in chosen.into_values() {
+        // In the order of their indices, and a group that several decisions tell is one: so they can be counted through.
+        for group in groups.iter() {
             let (known, unknown): (Vec<String>, Vec<String>) = group
                 .clusters
-                .into_iter()
+                .iter()
+                .filter(|cluster| clusters.contains(*cluster))
+                .cloned()
                 .partition(|cluster| (sources.is_known)(cluster));
             selection.unknown.extend(unknown);
             parts.push(DecisionGroup {
                 index,
                 clusters: known,
-                name: group.name,
+                name: group.name.clone(),
             });
             index += 1;
         }
@@ -143,44 +181,52 @@ pub fn select(sources: &Sources<'_>) -> Selection {
             some(&ignored)
         )
     });
-    selection.unplaced = unplaced(sources, &selection, &missing);
+    selection.unplaced = unplaced(sources, &selection, &astray);
     selection
 }
 
-fn unplaced(
-    sources: &Sources<'_>,
-    selection: &Selection,
-    missing: &BTreeSet<String>,
-) -> Option<(&'static str, String)> {
-    if selection.groups.cluster_count() > 0 {
-        return None;
-    }
+fn unplaced(sources: &Sources<'_>, selection: &Selection, astray: &Astray) -> Option<(&'static str, String)> {
+    /// What follows from all of them.
+    const STAYS: &str =
+        "what was replicated before stays everywhere: set spec.disabled or delete the binding to withdraw it";
     let namespace = &sources.root.metadata.namespace;
-    Some(if !selection.is_bound {
-        (
+    if !selection.is_bound {
+        return Some((
             "NotBound",
             format!("no PlacementBinding of namespace {namespace} names it or a PolicySet that it is in"),
-        )
-    } else if !missing.is_empty() {
-        (
+        ));
+    }
+    if !astray.missing.is_empty() {
+        let names = some(&astray.missing);
+        return Some((
             "PlacementNotFound",
-            format!("{} is not in namespace {namespace}", some(missing)),
-        )
-    } else {
-        let names: BTreeSet<String> = selection
-            .placements
-            .iter()
-            .map(|placement| placement.placement_binding.clone())
-            .collect();
-        (
-            "NoClusters",
+            format!("{names} is not in namespace {namespace}; {STAYS}"),
+        ));
+    }
+    if !astray.lacking.is_empty() {
+        let names = some(&astray.lacking);
+        return Some((
+            "DecisionsMissing",
             format!(
-                "the placements that {} name select no cluster; what was replicated before stays: \
-                 set spec.disabled or delete the binding to withdraw it",
-                some(&names)
+                "{names} has fewer decisions than its status says; nobody is withdrawn until it has decided again"
             ),
-        )
-    })
+        ));
+    }
+    if !astray.empty.is_empty() || !selection.has_clusters() {
+        let names = if astray.empty.is_empty() {
+            let bindings = selection.placements.iter();
+            bindings
+                .map(|one| format!("binding {}", one.placement_binding))
+                .collect()
+        } else {
+            astray.empty.clone()
+        };
+        return Some((
+            "NoClusters",
+            format!("{} selects no cluster; {STAYS}", some(&names)),
+        ));
+    }
+    None
 }
 
 /// The ways from a root to placements, by binding and set.

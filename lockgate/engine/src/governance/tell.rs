@@ -39,7 +39,7 @@ pub fn status(
     if root.spec.disabled {
         return status;
     }
-    if selection.is_bound && (refused.is_some() || selection.unplaced.is_some()) {
+    if selection.is_bound && (refused.is_some() || !selection.has_clusters()) {
         // Nothing moves, and what is there is still there.
         status.status = before.status;
         status.compliant = before.compliant;

@@ -274,3 +274,88 @@ fn the_kube_module_counts() {
         "{told}"
     );
 }
+
+#[test]
+fn parts_are_read_or_refused() {
+    let parts = |body: &str| {
+        let script = format!("function GetComponents(obj) {body} end");
+        one(json!({ "componentResource": script }))
+            .components(&widget())
+            .unwrap()
+    };
+    assert_eq!(parts("return nil").unwrap(), Vec::<Value>::new());
+    assert_eq!(parts("return {}").unwrap(), Vec::<Value>::new());
+    assert_eq!(
+        parts(
+            "return {{name = 'master', replicas = 1}, {name = 'worker', replicas = obj.spec.count, \
+             replicaRequirements = {resourceRequest = {cpu = '1'}}}}"
+        )
+        .unwrap(),
+        [
+            json!({"name": "master", "replicas": 1}),
+            json!({"name": "worker", "replicas": 4,
+                "replicaRequirements": {"resourceRequest": {"cpu": "1"}}}),
+        ]
+    );
+    for (body, wrong) in [
+        (
+            "return 3",
+            "must return a list of components, and returns a number",
+        ),
+        ("return {{replicas = 1}}", "component 1 has none"),
+        (
+            "return {{name = 'a'}, {name = 'a'}}",
+            "returns two components \"a\"",
+        ),
+        (
+            "return {{name = 'a', replicas = -1}}",
+            "says that \"a\" has -1 replicas",
+        ),
+        (
+            "return {{name = 'a', replicas = 'x'}}",
+            "says that \"a\" has \"x\" replicas",
+        ),
+        (
+            "return {{name = 'a', replicaRequirements = {resourceRequest = {cpu = 'much'}}}}",
+            "needs cpu \"much\", which is no amount",
+        ),
+        (
+            "local t = {} for i = 1, 65 do t[i] = {name = 'n' .. i} end return t",
+            "at most 64",
+        ),
+    ] {
+        let error = parts(body).unwrap_err().to_string();
+        assert!(error.contains(wrong), "{body}: {error}");
+        assert!(
+            error.starts_with("ResourceInterpreterCustomization widgets, componentResource"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn needs_that_are_no_amounts_are_refused() {
+    for (needs, wrong) in [
+        (
+            "{resourceRequest = {cpu = 'much'}}",
+            "needs cpu \"much\", which is no amount",
+        ),
+        (
+            "{resourceRequest = {memory = '-1Gi'}}",
+            "needs memory \"-1Gi\", which is no amount",
+        ),
+        ("{resourceRequest = {cpu = {1}}}", "which is no amount"),
+        (
+            "{resourceRequest = 'cpu'}",
+            "a resourceRequest of resources and their amounts",
+        ),
+        ("'cpu'", "must return what a replica needs"),
+    ] {
+        let script = format!("function GetReplicas(obj) return 1, {needs} end");
+        let told = one(json!({ "replicaResource": script }))
+            .replicas(&widget())
+            .unwrap();
+        let error = told.unwrap_err().to_string();
+        assert!(error.contains(wrong), "{needs}: {error}");
+    }
+}

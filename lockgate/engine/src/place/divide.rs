@@ -12,11 +12,27 @@ use super::filter::Fit;
 use super::room::{Needs, Room};
 use super::webster::webster;
 use super::{PlaceInput, RejectionReason, Rejections};
+use crate::Gates;
 use crate::selector::{CompiledAffinity, matches_cluster};
 
+/// Whether a template has several parts with replicas of their own, which stay together.
+fn has_parts(spec: &BindingSpec) -> bool {
+    spec.components.len() > 1
+}
+
+/// Whether it matters that a cluster has room for all parts of a template.
+pub(super) fn is_set(spec: &BindingSpec, gates: Gates) -> bool {
+    gates.multiple_pod_templates && has_parts(spec) && spec.placement.is_some()
+}
+
+/// Whether it matters what clusters have room for.
+pub fn asks_for_room(spec: &BindingSpec, gates: Gates) -> bool {
+    is_dynamic(spec) || is_set(spec, gates)
+}
+
 /// Whether there are replicas to give out. A workload that is scaled to nothing and asks for nothing has none.
-pub(super) fn is_workload(spec: &BindingSpec) -> bool {
-    spec.components.len() <= 1 && (spec.replicas > 0 || spec.replica_requirements.is_some())
+pub fn is_workload(spec: &BindingSpec) -> bool {
+    !has_parts(spec) && (spec.replicas > 0 || spec.replica_requirements.is_some())
 }
 
 /// Whether replicas are shared out. No strategy means that every cluster gets all; one without a type means that they
@@ -69,6 +85,21 @@ pub(super) fn measure(input: &PlaceInput<'_>, needs: &Needs, fits: &mut [Fit<'_>
     }
 }
 
+/// The clusters that have room for all parts of a template. One that has the template keeps it.
+pub(super) fn roomy<'a>(
+    input: &PlaceInput<'_>,
+    needs: &Needs,
+    fits: Vec<Fit<'a>>,
+    rejections: &mut Rejections,
+) -> Result<Vec<Fit<'a>>, String> {
+    let (roomy, full): (Vec<_>, Vec<_>) = fits.into_iter().partition(|fit| fit.present || fit.available > 0);
+    tell_room(input, needs, &full, rejections);
+    if roomy.is_empty() {
+        return Err("no cluster has room for all parts of the workload together".to_owned());
+    }
+    Ok(roomy)
+}
+
 /// Says for every cluster that fits what room it has: together it was not enough.
 pub(super) fn tell_room(
     input: &PlaceInput<'_>,
@@ -88,11 +119,16 @@ pub(super) fn tell_room(
         let (message, help) = if room.is_known() {
             let more = if fit.previous > 0 { "more " } else { "" };
             let scarce = room.scarcest(needs);
-            (
+            let message = if needs.is_set() {
+                format!("it runs out of {scarce} before all parts of the workload have room")
+            } else {
                 format!(
                     "it has room for {} {more}replicas, and then runs out of {scarce}",
                     fit.available
-                ),
+                )
+            };
+            (
+                message,
                 "free resources there, or ask for fewer replicas or smaller ones",
             )
         } else {

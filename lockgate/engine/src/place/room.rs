@@ -2,17 +2,29 @@
 //!
 //! What is free is what pods may have, less what they have and what those that wait ask for. A cluster that says nothing
 //! has no room; nor has one for a resource that it does not name. An amount that is none, or less than none, is none.
+//!
+//! Sums do not say whether a replica fits on any one node. Where somebody gave the cluster grades of nodes, so many replicas
+//! fit on a node as fit into what its grade begins with, and no more than the sums allow. The usual grades are so wide that
+//! they hide most of what is free, and count for nothing.
+
+mod needs;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
-use lockgate_api::{BindingSpec, Cluster};
-use machinery_value::quantity::Quantity;
+use lockgate_api::Cluster;
 use serde_json::Value;
+
+pub(super) use self::needs::Needs;
+use crate::cluster::{Models, counted};
 
 /// No cluster is taken to have room for more.
 const MOST: i64 = i32::MAX as i64;
 /// The resource that every replica takes one of.
 const PODS: &str = "pods";
+/// What runs out where there are amounts enough, and no node has enough of them.
+const LARGE_NODES: &str = "nodes that are large enough";
 
 /// What is free in each of some clusters, in their order. Made once for many decisions.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +65,8 @@ impl Rooms {
 pub(super) struct Room {
     /// By name: thousandths of CPUs, whole units of everything else. `None` if the cluster has not said.
     free: Option<Vec<(String, i64)>>,
+    /// What nodes have at least, and how many there are of them; if somebody asked for grades.
+    grades: Vec<(Vec<(String, i64)>, i64)>,
 }
 
 impl Room {
@@ -75,6 +89,7 @@ impl Room {
         });
         Self {
             free: Some(free.collect()),
+            grades: grades(cluster, summary),
         }
     }
 
@@ -85,174 +100,74 @@ impl Room {
 
     /// How many more replicas fit.
     pub(super) fn replicas(&self, needs: &Needs) -> i64 {
+        let by_sums = self.by_sums(needs);
+        self.by_grades(needs).map_or(by_sums, |most| most.min(by_sums))
+    }
+
+    fn by_sums(&self, needs: &Needs) -> i64 {
         let Some(free) = &self.free else { return 0 };
         let of = |name: &str| {
             free.iter()
                 .find(|(known, _)| known == name)
                 .map_or(0, |(_, amount)| *amount)
         };
-        let fewest = needs.0.iter().map(|(name, each)| of(name) / each.max(&1)).min();
-        fewest.unwrap_or(MOST).min(of(PODS)).min(MOST)
+        let amounts = needs.amounts.iter();
+        let fewest = amounts.map(|(name, each)| of(name) / each.max(&1)).min();
+        let pods = of(PODS) / needs.pods.max(1);
+        fewest.unwrap_or(MOST).min(pods).min(MOST)
+    }
+
+    /// How many fit on nodes one by one; none if the grades do not speak of everything that is needed, or if several parts
+    /// need not be on one node.
+    fn by_grades(&self, needs: &Needs) -> Option<i64> {
+        if self.grades.is_empty() || needs.amounts.is_empty() || needs.is_set() {
+            return None;
+        }
+        let mut most = 0_i64;
+        for (least, nodes) in &self.grades {
+            let mut fewest = MOST;
+            for (name, each) in &needs.amounts {
+                let (_, amount) = least.iter().find(|(known, _)| known == name)?;
+                fewest = fewest.min(amount / each.max(&1));
+            }
+            most = most.saturating_add(fewest.saturating_mul(*nodes));
+        }
+        Some(most.min(MOST))
     }
 
     /// The resource that runs out first, for people.
     pub(super) fn scarcest<'a>(&self, needs: &'a Needs) -> &'a str {
         let Some(free) = &self.free else { return PODS };
-        let most = self.replicas(needs);
+        let most = self.by_sums(needs);
+        if self.by_grades(needs).is_some_and(|fit| fit < most) {
+            return LARGE_NODES;
+        }
         let short = |name: &str, each: i64| {
             let amount = free.iter().find(|(known, _)| known == name);
             amount.map_or(0, |(_, amount)| *amount) / each.max(1) <= most
         };
-        let found = needs.0.iter().find(|(name, each)| short(name, *each));
+        let found = needs.amounts.iter().find(|(name, each)| short(name, *each));
         found.map_or(PODS, |(name, _)| name)
     }
 }
 
-/// What one replica needs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Needs(Vec<(String, i64)>);
-
-impl Needs {
-    /// What one replica of a binding needs, or what about that cannot be read.
-    pub(super) fn of(spec: &BindingSpec) -> Result<Self, String> {
-        let requirements = spec.replica_requirements.as_ref();
-        let request = requirements
-            .and_then(|all| all.get("resourceRequest"))
-            .and_then(Value::as_object);
-        let mut needs = Vec::new();
-        for (name, amount) in request.into_iter().flatten() {
-            match counted(name, amount) {
-                Some(each) if each > 0 => needs.push((name.clone(), each)),
-                Some(0) => {}
-                _ => {
-                    return Err(format!(
-                        "resourceRequest.{name} of one replica is {amount}, which is no amount: correct the template"
-                    ));
-                }
-            }
-        }
-        Ok(Self(needs))
-    }
-}
-
-/// An amount: thousandths of CPUs, whole units of everything else.
-fn counted(name: &str, amount: &Value) -> Option<i64> {
-    let quantity = match amount {
-        Value::String(text) => Quantity::parse(text).ok()?,
-        Value::Number(number) => Quantity::parse(&number.to_string()).ok()?,
-        _ => return None,
+/// How many nodes of each grade a cluster has, if its grades are not the usual ones.
+fn grades(cluster: &Cluster, summary: &Value) -> Vec<(Vec<(String, i64)>, i64)> {
+    let Some(counts) = summary["allocatableModelings"].as_array() else {
+        return Vec::new();
     };
-    Some(if name == "cpu" {
-        quantity.milli()
-    } else {
-        quantity.units()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn room(summary: Value) -> Room {
-        let mut cluster = Cluster::default();
-        if !summary.is_null() {
-            cluster.status.rest.insert("resourceSummary".into(), summary);
-        }
-        Room::of(&cluster)
-    }
-
-    fn needs(request: Value) -> Result<Needs, String> {
-        Needs::of(&BindingSpec {
-            replica_requirements: Some(json!({ "resourceRequest": request })),
-            ..BindingSpec::default()
-        })
-    }
-
-    #[test]
-    fn estimates() {
-        // What the cluster says, what one replica needs, how many fit, what runs out.
-        let table = [
-            (json!(null), json!({}), 0, "pods"),
-            (json!({}), json!({}), 0, "pods"),
-            (json!({"allocatable": {"pods": "10"}}), json!({}), 10, "pods"),
-            (
-                json!({"allocatable": {"pods": "10"}, "allocated": {"pods": "4"}, "allocating": {"pods": 1}}),
-                json!({}),
-                5,
-                "pods",
-            ),
-            (
-                json!({"allocatable": {"pods": "110", "cpu": "4"}, "allocated": {"cpu": "1500m"}}),
-                json!({"cpu": "500m"}),
-                5,
-                "cpu",
-            ),
-            (
-                json!({"allocatable": {"pods": "110", "cpu": "4", "memory": "1Gi"}}),
-                json!({"cpu": "500m", "memory": "512Mi"}),
-                2,
-                "memory",
-            ),
-            (
-                json!({"allocatable": {"pods": "110", "cpu": "4"}}),
-                json!({"example.com/gpu": 1}),
-                0,
-                "example.com/gpu",
-            ),
-            // More is used than there is; an amount that is none; less than none; more than anybody has.
-            (
-                json!({"allocatable": {"pods": "5"}, "allocated": {"pods": "9"}}),
-                json!({}),
-                0,
-                "pods",
-            ),
-            (
-                json!({"allocatable": {"pods": "5", "cpu": "much"}}),
-                json!({"cpu": "1"}),
-                0,
-                "cpu",
-            ),
-            (
-                json!({"allocatable": {"pods": "5", "cpu": "-4"}}),
-                json!({"cpu": "1"}),
-                0,
-                "cpu",
-            ),
-            (
-                json!({"allocatable": {"pods": "9e18"}}),
-                json!({}),
-                i64::from(i32::MAX),
-                "pods",
-            ),
-            (
-                json!({"allocatable": {"pods": "5"}, "allocated": {"pods": "-7"}}),
-                json!({}),
-                5,
-                "pods",
-            ),
-        ];
-        for (summary, request, expected, scarce) in table {
-            let (room, needs) = (room(summary.clone()), needs(request.clone()).unwrap());
-            assert_eq!(room.replicas(&needs), expected, "{summary} for {request}");
-            assert_eq!(room.scarcest(&needs), scarce, "{summary} for {request}");
-        }
-    }
-
-    #[test]
-    fn a_need_that_is_no_amount_is_told() {
-        for bad in [json!("much"), json!("-1"), json!([])] {
-            let error = needs(json!({ "cpu": bad })).unwrap_err();
-            assert!(
-                error.starts_with("resourceRequest.cpu of one replica is "),
-                "{error}"
-            );
-        }
-        assert_eq!(
-            needs(json!({"cpu": 0})).unwrap(),
-            Needs::default(),
-            "nothing is no need"
-        );
-    }
+    let Some(models) = Models::of(cluster).filter(|models| !models.are_usual()) else {
+        return Vec::new();
+    };
+    let nodes = |grade: usize| {
+        let count = counts.iter().find(|count| count["grade"] == grade);
+        count
+            .and_then(|count| count["count"].as_i64())
+            .unwrap_or(0)
+            .max(0)
+    };
+    let grades = models.grades().iter().enumerate();
+    grades
+        .map(|(grade, least)| (least.clone(), nodes(grade)))
+        .collect()
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use lockgate_api::{Cluster, Condition};
-use lockgate_engine::cluster::{CAPACITY_KNOWN, Capacity, READY};
+use lockgate_engine::cluster::{CAPACITY_KNOWN, Capacity, Models, READY};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -36,6 +36,8 @@ pub(super) struct Collector {
     sums: Arc<Mutex<Capacity>>,
     /// Whether something changed since the last write.
     dirty: Arc<AtomicBool>,
+    /// The grades of nodes by which the last ones were counted.
+    models: Option<Models>,
     /// Whether the first complete sums were written, or could not be had.
     told: bool,
     write_due: Timestamp,
@@ -80,6 +82,7 @@ impl Collector {
             ),
             sums: sums.clone(),
             dirty: dirty.clone(),
+            models: None,
             told: false,
             write_due: Timestamp::MIN,
         }
@@ -160,7 +163,11 @@ impl Task {
             return Ok(None);
         }
         let now = self.now();
-        let dirty = capacity.lock().dirty.load(Ordering::Acquire);
+        let models = Models::of(cluster);
+        let dirty = {
+            let collector = capacity.lock();
+            collector.dirty.load(Ordering::Acquire) || collector.models != models
+        };
         if told && !dirty && trouble.is_none() {
             return Ok(None);
         }
@@ -170,6 +177,7 @@ impl Task {
         {
             let mut collector = capacity.lock();
             collector.dirty.store(false, Ordering::Release);
+            collector.models = models;
             collector.write_due = later(now, WRITE_EVERY);
         }
         self.write_capacity(&capacity, complete, trouble, now).await?;
@@ -197,7 +205,8 @@ impl Task {
         let (summary, nodes, complaint) = {
             let collector = capacity.lock();
             let sums = collector.sums.lock();
-            (sums.summary(), sums.node_summary(), sums.complaint())
+            let summary = sums.summary(collector.models.as_ref());
+            (summary, sums.node_summary(), sums.complaint())
         };
         let complaint = match (&trouble, complaint) {
             (Some(trouble), _) => Some(("NotTold", trouble.clone())),
@@ -317,7 +326,7 @@ mod tests {
         sums.pod("", "a", Some(&kept));
         let mut whole = Capacity::default();
         whole.pod("", "a", Some(&pod));
-        assert_eq!(sums.summary(), whole.summary());
+        assert_eq!(sums.summary(None), whole.summary(None));
         assert!(kept["metadata"].is_null() && kept["spec"]["containers"][0]["image"].is_null());
         let node = json!({
             "spec": {"podCIDR": "10.0.0.0/24"},
@@ -326,7 +335,7 @@ mod tests {
         });
         let kept: Value = serde_json::from_slice(&slim_node(node.to_string().as_bytes())).unwrap();
         sums.node("n", Some(&kept));
-        assert_eq!(sums.summary()["allocatable"], json!({"cpu": "4"}));
+        assert_eq!(sums.summary(None)["allocatable"], json!({"cpu": "4"}));
         assert!(kept["status"]["images"].is_null());
     }
 }

@@ -28,6 +28,7 @@ use lockgate_api::ocm::Policy;
 use lockgate_api::ocm::policy::{REVISION, ROOT_POLICY};
 use lockgate_engine::comply::replica::{self, Told};
 use lockgate_engine::comply::{Fault, Rules};
+use lockgate_engine::governance::revision::Mark;
 use parking_lot::Mutex;
 
 use self::own::Own;
@@ -35,12 +36,15 @@ use self::watches::{Watch, Watched};
 use super::dispatching::{SendError, Sent};
 use super::lane::{DISPATCH, Errand, Lane};
 use crate::cache::{Cache, Key};
+use crate::clock::later;
 use crate::link::{Link, LinkError};
 use crate::resource::Resource;
 use crate::state::{self, State};
 
 /// How long what is followed may take to be known.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a status that an enforcing policy demands may take before that counts as a failure.
+const STATUS_PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is asked meanwhile what is wrong.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -263,6 +267,8 @@ impl Visit<'_> {
             .as_ref()
             .map_or("", |status| &status.evaluated_revision);
         let fresh = revision != evaluated;
+        let released = Mark::of(replica).map_or(Timestamp::UNIX_EPOCH, |mark| mark.at);
+        let mut is_final = true;
         let mut watched = BTreeSet::new();
         let mut waits = false;
         for planned in &planned {
@@ -279,8 +285,11 @@ impl Visit<'_> {
                     statuses.push(None);
                     continue;
                 }
-                (_, Some(Ok(message))) => {
-                    self.put_away(&planned.name).await?;
+                (_, Some(Ok(mut message))) => {
+                    if let Some(why) = self.put_away(planned).await? {
+                        message = format!("{message}; {why}");
+                        refused = refused.or(Some(why));
+                    }
                     let ignored = planned.ignore_pending;
                     told.push((&planned.name, Told::Pending { message, ignored }));
                     statuses.push(None);
@@ -302,10 +311,24 @@ impl Visit<'_> {
             let outcome = self.evaluate(&template, fresh, &mut watched).await?;
             refused = refused.or(outcome.refused);
             due = [due, outcome.due].into_iter().flatten().min();
+            if let Some(since) = outcome.awaits_since {
+                // What is demanded of a status may take its time before it counts as a failure.
+                let until = later(since.max(released), STATUS_PATIENCE);
+                if fresh && until > self.state.clock.now() {
+                    is_final = false;
+                    due = [due, Some(until)].into_iter().flatten().min();
+                }
+            }
             told.push((&planned.name, Told::Unknown));
             statuses.push(Some(outcome.status));
         }
-        self.put_away_rest(replica, &planned).await?;
+        let left = self.put_away_rest(replica, &planned).await?;
+        for (name, why) in &left {
+            is_final = false;
+            refused = refused.or_else(|| Some(why.clone()));
+            told.push((name, Told::Wrong(why.clone())));
+            statuses.push(None);
+        }
         self.unwatch(&watched);
         self.remember(due, waits);
         let told: Vec<(&str, Told<'_>)> = told
@@ -316,7 +339,7 @@ impl Visit<'_> {
                 None => (name, told),
             })
             .collect();
-        self.report(&told, revision).await?;
+        self.report(&told, revision, is_final).await?;
         match refused {
             Some(what) => Err(SendError::NotYet(what)),
             None => Ok(Sent::Member(begun.elapsed())),

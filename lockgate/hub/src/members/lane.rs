@@ -28,7 +28,7 @@ pub(crate) const DISPATCH: Aspects = 1;
 pub(crate) const OBSERVE: Aspects = 2;
 
 /// A lane that dealt with something so lately is one that moves.
-const MOVING: Duration = Duration::from_secs(2);
+const MOVING: Duration = Duration::from_secs(10);
 
 /// What needs attention on a member.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

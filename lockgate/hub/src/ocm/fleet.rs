@@ -50,6 +50,16 @@ impl Reading {
     }
 }
 
+/// A placement whose decisions may be wrong: somebody else changed them, it was never decided by this process, or they are
+/// being written.
+#[derive(Default)]
+struct Undecided {
+    /// Which change it was, of all; 0: only those of ours.
+    change: u64,
+    /// The root policies that wait for the decision.
+    roots: BTreeSet<Key>,
+}
+
 /// The fleet.
 #[derive(Default)]
 pub(crate) struct Fleet {
@@ -64,6 +74,8 @@ pub(crate) struct Fleet {
     decisions: BTreeMap<Key, BTreeMap<String, Arc<PlacementDecision>>>,
     /// How many decisions name each cluster.
     used: HashMap<String, usize>,
+    /// Placements whose decisions may be wrong until they are decided again.
+    undecided: HashMap<Key, Undecided>,
     /// By cluster and name.
     scores: BTreeMap<String, BTreeMap<String, Arc<AddOnPlacementScore>>>,
     versions: u64,
@@ -178,6 +190,41 @@ impl Fleet {
             None if decisions.is_empty() => drop(self.decisions.remove(key)),
             None => {}
         }
+    }
+
+    /// A placement has to be decided: until then its decisions may be those of something that is no longer so.
+    pub(crate) fn undecide(&mut self, key: &Key) {
+        self.versions += 1;
+        let change = self.versions;
+        self.undecided.entry(key.clone()).or_default().change = change;
+    }
+
+    /// Which change a decision that begins now takes in.
+    pub(crate) fn undecided(&self, key: &Key) -> u64 {
+        self.undecided.get(key).map_or(0, |undecided| undecided.change)
+    }
+
+    /// The decisions of a placement, and what it says of them, are being written.
+    pub(crate) fn begin_to_write(&mut self, key: &Key) {
+        self.undecided.entry(key.clone()).or_default();
+    }
+
+    /// A placement was decided up to some change; gives the root policies that waited for that.
+    pub(crate) fn decide(&mut self, key: &Key, upto: u64) -> BTreeSet<Key> {
+        if self.undecided(key) != upto {
+            return BTreeSet::new();
+        }
+        let decided = self.undecided.remove(key);
+        decided.map(|decided| decided.roots).unwrap_or_default()
+    }
+
+    /// Whether a root policy has to wait until a placement is decided; then it is woken when that is done.
+    pub(crate) fn awaits(&mut self, key: &Key, root: &Key) -> bool {
+        let undecided = self.undecided.get_mut(key);
+        undecided.is_some_and(|undecided| {
+            undecided.roots.insert(root.clone());
+            true
+        })
     }
 
     /// A score changed: what placements think of the cluster may change.

@@ -35,11 +35,19 @@ pub(crate) fn cluster(state: &State, change: &Change) {
         // It waited for this.
         clusters.poke(&key.name);
     }
+    let appears = cluster.is_some() && state.ocm.fleet.read().cluster(&key.name).is_none();
     let sets = state.ocm.fleet.write().put_cluster(&key.name, cluster);
+    if appears && policy_intake::has_replicas(state, &key.name) {
+        // It was gone for a moment: who decided meanwhile did without it.
+        let mut fleet = state.ocm.fleet.write();
+        for (key, _) in fleet.choosing_from(&sets) {
+            fleet.undecide(&key);
+        }
+    }
+    wake(state, &sets, false);
     if !sets.is_empty() {
         policy_intake::cluster(state, &key.name);
     }
-    wake(state, &sets, false);
     for set in sets {
         tell(state, &Key::new("", &set));
     }
@@ -117,6 +125,7 @@ pub(crate) fn placement(state: &State, change: &Change) {
         wake_following(state, key);
     }
     if !change.own {
+        state.ocm.fleet.write().undecide(key);
         state.ocm.placements.add(key.clone(), 1);
     }
 }
@@ -141,11 +150,12 @@ pub(crate) fn decision(state: &State, change: &Change) {
         }
     }
     for key in [was, is].into_iter().flatten() {
+        if !change.own {
+            state.ocm.fleet.write().undecide(&key);
+            state.ocm.placements.add_soon(key.clone(), 1, DECIDE_AFTER);
+        }
         policy_intake::placement(state, &key);
         wake_following(state, &key);
-        if !change.own {
-            state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
-        }
     }
 }
 

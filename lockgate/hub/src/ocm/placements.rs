@@ -16,6 +16,7 @@ use lockgate_engine::placement::{
 };
 
 use super::fleet::{Fleet, Reading, SharedRules};
+use super::policy_intake;
 use super::writes::{self, Part};
 use crate::cache::Key;
 use crate::events::EventTarget;
@@ -61,8 +62,18 @@ struct Plan {
     recheck: Option<Timestamp>,
 }
 
-/// Decides about one placement, and writes what follows.
+/// Decides about one placement, writes what follows, and lets the policies go on that waited for it.
 pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
+    let change = state.ocm.fleet.read().undecided(key);
+    settle(state, key).await?;
+    let roots = state.ocm.fleet.write().decide(key, change);
+    for root in roots {
+        policy_intake::wake(state, root);
+    }
+    Ok(())
+}
+
+async fn settle(state: &State, key: &Key) -> Result<(), PassError> {
     let Some(reading) = state.ocm.fleet.read().placement(key) else {
         return Ok(());
     };
@@ -75,6 +86,9 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         state.ocm.placements.add_at(key.clone(), 1, recheck);
     }
     let changes = !plan.steps.is_empty();
+    if changes {
+        state.ocm.fleet.write().begin_to_write(key);
+    }
     for step in plan.steps {
         perform(state, key, &placement.metadata, step).await?;
     }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 use futures::StreamExt;
 use lockgate_api::ocm::policy::PolicyStatus;
 use lockgate_api::ocm::policy_binding::Reference;
-use lockgate_api::ocm::{GROUP_INDEX, GROUP_NAME, ManagedCluster, PlacementBinding, Policy, PolicySet};
+use lockgate_api::ocm::{ManagedCluster, PlacementBinding, Policy, PolicySet};
 use lockgate_api::{Condition, keys};
-use lockgate_engine::gate::groups::DecisionGroup;
+use lockgate_engine::gate::groups::Groups;
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::Reach;
 use lockgate_engine::governance::replica::replica_name;
 use lockgate_engine::governance::rollout::intent;
 use lockgate_engine::governance::{
-    Known, Manner, RootInput, RootPlan, Selection, Sources, Standing, plan, select, tell,
+    Chosen, Known, Manner, RootInput, RootPlan, Selection, Sources, Standing, plan, select, tell,
 };
 use serde_json::Value;
 
@@ -49,12 +49,16 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         return Ok(());
     }
     let manner = Manner::read(&root);
-    let takes_turns = manner.as_ref().is_ok_and(Manner::takes_turns);
+    if !root.spec.disabled && is_undecided(state, key) {
+        // Who was chosen is being found out. Nothing moves, and whoever finds out wakes it.
+        return Ok(());
+    }
+    let takes_turns = manner.as_ref().is_ok_and(|manner| manner.ignores_overrides);
     let selection = selection(state, key, &root, takes_turns);
     let refused = manner.as_ref().err();
     let withdrawn = root.spec.disabled || !selection.is_bound;
     let planned = match &manner {
-        Ok(manner) if !withdrawn && selection.unplaced.is_none() => {
+        Ok(manner) if !withdrawn && selection.has_clusters() => {
             Some(roll_out(state, key, &value, &root, manner, &selection).await?)
         }
         _ => None,
@@ -66,9 +70,32 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     // Removals come last: the root says first that it is no longer there.
     match planned {
         _ if withdrawn => withdraw(state, key, |_| true).await,
-        Some((_, known)) => withdraw(state, key, |cluster| !known.contains_key(cluster)).await,
-        None => Ok(()),
+        // While a binding leads nowhere nobody knows who is no longer chosen.
+        Some((_, known)) if selection.unplaced.is_none() => {
+            withdraw(state, key, |cluster| !known.contains_key(cluster)).await
+        }
+        _ => Ok(()),
     }
+}
+
+/// Whether a placement of a root is still to be decided, or a cluster that has a replica is to get its ManagedCluster again.
+fn is_undecided(state: &State, root: &Key) -> bool {
+    let governance = state.ocm.governance.read();
+    let mut fleet = state.ocm.fleet.write();
+    let mut waits = false;
+    for binding in governance.bindings_in(&root.namespace) {
+        let reference = &binding.placement_ref;
+        if reference.kind == "Placement" && governance.subjects(&root.namespace, &binding).contains(root) {
+            waits |= fleet.awaits(&Key::new(&root.namespace, &reference.name), root);
+        }
+    }
+    let lost = |cluster: &String| {
+        fleet.cluster(cluster).is_none()
+            && state
+                .cluster(cluster)
+                .is_some_and(|cluster| !cluster.metadata.deleting())
+    };
+    waits || governance.replicas(root).keys().any(lost)
 }
 
 /// The root; none if it is gone or going. Before replicas go for that the server is asked.
@@ -102,28 +129,22 @@ fn selection(state: &State, key: &Key, root: &Policy, takes_turns: bool) -> Sele
     let fleet = state.ocm.fleet.read();
     let bindings = governance.bindings_in(&key.namespace);
     let bindings: Vec<&PlacementBinding> = bindings.iter().map(|binding| &**binding).collect();
-    let chosen = |reference: &Reference| -> Option<Vec<DecisionGroup>> {
+    let chosen = |reference: &Reference| -> Option<Chosen> {
         let placement = Key::new(&key.namespace, &reference.name);
         if reference.kind == "PlacementRule" {
             let status = governance.rule(&placement)?.status.as_ref();
             let decisions = status.into_iter().flat_map(|status| &status.decisions);
-            return Some(vec![DecisionGroup {
-                clusters: decisions.map(|decision| decision.cluster_name.clone()).collect(),
-                ..DecisionGroup::default()
-            }]);
+            return Some(Chosen {
+                groups: Groups::single(decisions.map(|decision| decision.cluster_name.clone())),
+                lacks: false,
+            });
         }
-        fleet.placement(&placement)?;
-        let group = |decision: &Arc<lockgate_api::ocm::PlacementDecision>| {
-            let label = |key| decision.metadata.label(key);
-            DecisionGroup {
-                index: label(GROUP_INDEX)
-                    .and_then(|index| index.parse().ok())
-                    .unwrap_or(0),
-                name: label(GROUP_NAME).unwrap_or_default().to_owned(),
-                clusters: decision.clusters().map(str::to_owned).collect(),
-            }
-        };
-        Some(fleet.decisions(&placement).map(group).collect())
+        let reading = fleet.placement(&placement)?;
+        let groups = Groups::decided(fleet.decisions(&placement).map(|decision| &**decision));
+        let status = reading.placement.status.as_ref();
+        let told = status.map_or(0, |status| status.number_of_selected_clusters);
+        let lacks = usize::try_from(told).is_ok_and(|told| told > groups.cluster_count());
+        Some(Chosen { groups, lacks })
     };
     select(&Sources {
         root,

@@ -163,8 +163,14 @@ pub(crate) fn cluster(state: &State, name: &str) {
     }
 }
 
-fn wake(state: &State, root: Key) {
+/// Wakes a root.
+pub(crate) fn wake(state: &State, root: Key) {
     state.ocm.policies.add_soon(root, 1, HEAR_AFTER);
+}
+
+/// Whether some policy has a replica on a cluster.
+pub(super) fn has_replicas(state: &State, cluster: &str) -> bool {
+    !state.ocm.governance.read().roots_on(cluster).is_empty()
 }
 
 fn tell_sets(state: &State, policy: &Key) {

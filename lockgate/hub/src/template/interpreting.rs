@@ -1,4 +1,4 @@
-//! What a template says of itself, read by scripts where there are some: its replicas, and what it needs.
+//! What a template says of itself, read by scripts where there are some: its replicas, its parts, and what it needs.
 
 use lockgate_api::{Binding, keys};
 use lockgate_engine::dependencies::{self, Dependency};
@@ -14,7 +14,10 @@ impl Walk<'_> {
         before: Option<&Binding>,
         binding: &mut Binding,
     ) -> Result<Option<String>, PassError> {
-        let replicas = self.put_replicas(before, binding).err();
+        let replicas = self
+            .put_replicas(before, binding)
+            .and_then(|()| self.put_components(binding))
+            .err();
         let needed = self.put_dependencies(binding).err();
         let wrong: Vec<String> = [&replicas, &needed]
             .into_iter()
@@ -79,10 +82,31 @@ impl Walk<'_> {
         }
     }
 
+    /// Has a binding say which parts of its template have replicas of their own. Without the gate nobody asks.
+    fn put_components(&self, binding: &mut Binding) -> Result<(), (&'static str, String)> {
+        if !self.state.gates.multiple_pod_templates {
+            return Ok(());
+        }
+        let told = self
+            .interpreter
+            .as_ref()
+            .and_then(|interpreter| interpreter.components(&self.template));
+        binding.spec.components = match told {
+            None => Vec::new(),
+            Some(Ok(components)) => components,
+            Some(Err(error)) => return Err(("GetComponentsFailed", error.to_string())),
+        };
+        Ok(())
+    }
+
     fn put_dependencies(&self, binding: &mut Binding) -> Result<(), (&'static str, String)> {
         let annotations = &mut binding.metadata.annotations;
         if !binding.spec.propagate_deps || self.id.namespace.is_empty() {
             annotations.remove(keys::DEPENDENCIES);
+            return Ok(());
+        }
+        if !self.state.gates.propagate_deps {
+            // What follows already is not taken away by a switch.
             return Ok(());
         }
         let needed = self

@@ -25,7 +25,10 @@ impl Walk<'_> {
             });
         }
         rebalance::ask(self.state, self.id, binding);
-        if place::is_dynamic(&binding.spec) && !self.room_is_known() && self.is_due(binding) {
+        if place::asks_for_room(&binding.spec, self.state.gates)
+            && !self.room_is_known()
+            && self.is_due(binding)
+        {
             self.state.unmeasured.lock().insert(self.id.clone());
             return Err(PassError::NotYet(
                 "members have not yet said what they have room for".to_owned(),

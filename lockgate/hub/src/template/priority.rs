@@ -1,15 +1,20 @@
 //! The order in which templates are placed: the priority class that their policy names, as a number on the binding.
 //!
-//! Classes are followed once a policy names one, and not before. A class that does not exist counts as none, and is told.
+//! Classes are followed once a policy names one, and not before. A class that does not exist counts as none, and is told;
+//! when it comes, its number does too.
+
+use std::sync::Arc;
 
 use lockgate_api::{Binding, PropagationPolicy};
 use serde_json::{Value, json};
 
 use super::{PassError, Walk};
+use crate::cache::Change;
 use crate::events::EventTarget;
+use crate::intake;
 use crate::resource::Resource;
 use crate::state::{self, State};
-use crate::watch::follow;
+use crate::watch::Following;
 
 impl Walk<'_> {
     /// Gives the binding its place in the order; says so if there is no such class.
@@ -53,7 +58,26 @@ impl Walk<'_> {
     }
 }
 
-fn follow_classes(state: &State) -> crate::watch::Following {
-    // Templates that wait for a class come again by themselves.
-    follow(&state.link, &Resource::priority_classes(), "", None, |_| {})
+fn follow_classes(state: &State) -> Following {
+    state
+        .wiring
+        .begin(&state.link, &Resource::priority_classes(), changed)
+}
+
+/// A class has come, changed or gone: the templates of those who name it are looked at again.
+fn changed(state: &State, change: &Change) {
+    let Some(key) = change.key() else { return };
+    let policies: Vec<Arc<PropagationPolicy>> = {
+        let all = state.policies.read();
+        let named = all.iter().filter(|policy| {
+            let wanted = policy.spec.schedule_priority.as_ref();
+            wanted.is_some_and(|wanted| *wanted.priority_class_name == *key.name)
+        });
+        named.cloned().collect()
+    };
+    for policy in policies {
+        for selector in &policy.spec.resource_selectors {
+            intake::wake_selected(state, selector, &policy.metadata.namespace, |_| true);
+        }
+    }
 }

@@ -11,6 +11,7 @@ use lockgate_engine::failover;
 use lockgate_engine::gate::run::{Act, Target};
 use lockgate_engine::gate::{self, Holds, Motion, Removal};
 use lockgate_engine::observe;
+use lockgate_engine::place;
 use lockgate_engine::render::{self, RenderError, Rendered};
 use machinery_value::hash::canonical_hash;
 use serde_json::Value;
@@ -184,7 +185,7 @@ impl Walk<'_> {
     /// What each cluster is to get.
     pub(super) fn shares(&self, binding: &Binding, template: &Value) -> Vec<Share> {
         let spec = &binding.spec;
-        let is_workload = spec.replicas > 0 || spec.replica_requirements.is_some();
+        let is_workload = place::is_workload(spec);
         let completions = render::completions(spec, template);
         let mut shares = Vec::new();
         let mut seen = BTreeSet::new();

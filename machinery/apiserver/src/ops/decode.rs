@@ -6,6 +6,7 @@ use machinery_value::decode::{Decoded, from_json, from_yaml};
 use machinery_value::field::{FieldError, FieldPath};
 use serde_json::json;
 
+use crate::custom::CustomVersion;
 use crate::meta;
 use crate::negotiate::BodyFormat;
 use crate::ops::FieldValidation;
@@ -105,6 +106,27 @@ pub(crate) fn object(
     decoded: Decoded,
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), Refused> {
+    let nulls = |custom: &CustomVersion, value: &mut Value| custom.schema.apply_defaults(value);
+    object_with(resource, decoded, validation, nulls)
+}
+
+/// The same for what a server-side apply came to. It is no body, in which nulls that are no values would be dropped: they
+/// are left for validation to refuse.
+pub(crate) fn applied(
+    resource: &Resource,
+    decoded: Decoded,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), Refused> {
+    let nulls = |custom: &CustomVersion, value: &mut Value| custom.schema.fill_defaults(value);
+    object_with(resource, decoded, validation, nulls)
+}
+
+fn object_with(
+    resource: &Resource,
+    decoded: Decoded,
+    validation: FieldValidation,
+    defaults: impl Fn(&CustomVersion, &mut Value),
+) -> Result<(Value, Vec<String>), Refused> {
     let Decoded {
         mut value,
         duplicates,
@@ -131,7 +153,7 @@ pub(crate) fn object(
         Source::BuiltIn { .. } => {
             machinery_kinds::defaults::apply(&resource.group, &resource.version, &resource.kind, &mut value);
         }
-        Source::Custom(custom) => custom.schema.apply_defaults(&mut value),
+        Source::Custom(custom) => defaults(custom, &mut value),
     }
     if reset {
         meta::meta_mut(&mut value).insert("managedFields".into(), json!([]));

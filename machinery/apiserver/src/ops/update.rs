@@ -109,14 +109,8 @@ pub(crate) async fn update(
     Err(ApiError::modified(resource.subject(), name))
 }
 
-/// The wanted object must be this very object, and at the version that it names.
-fn check_identity(target: &Target<'_>, new: &mut Value, stored: &Stored) -> Result<(), ApiError> {
-    let Target {
-        resource,
-        namespace,
-        name,
-        ..
-    } = *target;
+/// The wanted object must have the name that the request names.
+pub(crate) fn check_name(name: &str, new: &Value) -> Result<(), ApiError> {
     let own = meta::name(new);
     if own.is_empty() {
         return Err(ApiError::bad_request(format!(
@@ -128,6 +122,18 @@ fn check_identity(target: &Target<'_>, new: &mut Value, stored: &Stored) -> Resu
             "the name of the object ({own}) does not match the name on the URL ({name})"
         )));
     }
+    Ok(())
+}
+
+/// The wanted object must be this very object, and at the version that it names.
+fn check_identity(target: &Target<'_>, new: &mut Value, stored: &Stored) -> Result<(), ApiError> {
+    let Target {
+        resource,
+        namespace,
+        name,
+        ..
+    } = *target;
+    check_name(name, new)?;
     super::create::place_in_namespace(resource, namespace, new)?;
     let version = meta::resource_version(new);
     if version.is_empty() || version == "0" {

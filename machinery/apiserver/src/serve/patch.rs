@@ -117,7 +117,7 @@ async fn apply(
             duplicates: duplicates.clone(),
         };
         let (content, warnings) =
-            decode::object(resource, decoded, options.validation).map_err(|refused| {
+            decode::applied(resource, decoded, options.validation).map_err(|refused| {
                 refused.of_patch(&json!(String::from_utf8_lossy(&machinery_value::encode::to_vec(
                     &shown
                 ))))

@@ -9,7 +9,7 @@ use crate::body::Body;
 use crate::meta;
 use crate::negotiate::{Accept, body_format};
 use crate::ops::decode::Refused;
-use crate::ops::update::{Part, Target, update};
+use crate::ops::update::{Part, Target, check_name, update};
 use crate::ops::{FieldValidation, Saved, WriteOptions, create, decode};
 use crate::ownership::Owner;
 use crate::resource::Resource;
@@ -147,6 +147,7 @@ pub(crate) async fn put(
     let options = write_options(call, "UpdateOptions")?;
     let content = read_body(call, resource, &options, body)?;
     let info = &call.info;
+    check_name(&info.name, &content)?;
     let target = Target {
         resource,
         namespace: &info.namespace,

@@ -69,7 +69,47 @@ fn metadata(name: &str, random: &mut Random) -> Value {
     if random.one_in(8) {
         metadata["finalizers"] = json!(["example.com/hold"]);
     }
+    if random.one_in(8) {
+        metadata["ownerReferences"] = owners(random);
+    }
     metadata
+}
+
+/// One owner, or two. Nobody collects what they leave behind: the real server runs without controllers.
+fn owners(random: &mut Random) -> Value {
+    let mut owners = vec![json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "<uid>"})];
+    if random.one_in(2) {
+        owners[0]["controller"] = json!(random.one_in(2));
+    }
+    if random.one_in(3) {
+        owners.push(json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "name": "other", "uid": "other",
+            "blockOwnerDeletion": true, "controller": random.mistake(3) == 0,
+        }));
+    }
+    Value::Array(owners)
+}
+
+/// Any value, up to a depth.
+fn anything(random: &mut Random, depth: usize) -> Value {
+    match random.below(if depth == 0 { 5 } else { 8 }) {
+        0 => json!(random.pick(&["", "text", "é", "true", "1"])),
+        1 => json!(random.below(1000)),
+        2 => json!(random.one_in(2)),
+        3 => json!(random.pick(&[0.5, -2.25, 1e21, 1.0])),
+        4 => Value::Null,
+        5 => (0..random.below(4))
+            .map(|_| anything(random, depth - 1))
+            .collect(),
+        _ => {
+            let keys = random.some(&["a", "b", "c.d", "e/f", "UPPER", ""]);
+            let map: Map<String, Value> = keys
+                .into_iter()
+                .map(|key| (key.to_owned(), anything(random, depth - 1)))
+                .collect();
+            Value::Object(map)
+        }
+    }
 }
 
 /// Labels of which at most one is refused.
@@ -227,7 +267,8 @@ fn widget(random: &mut Random) -> Value {
             "nested" => {
                 [json!({}), json!({"depth": 7}), json!({"on": false, "extra": 1})][random.below(3)].clone()
             }
-            _ => json!({"any": [1, 2.5, null, {"deep": "x"}]}),
+            _ if random.one_in(2) => json!({"any": [1, 2.5, null, {"deep": "x"}]}),
+            _ => json!({"any": anything(random, 4), "b": anything(random, 2)}),
         };
         spec.insert(field.to_owned(), value);
     }

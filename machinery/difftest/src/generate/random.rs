@@ -1,11 +1,16 @@
 //! Numbers from a seed: the same on every machine and in every release.
 
+/// No object has more mistakes to choose from.
+const MISTAKES: usize = 8;
+
 /// SplitMix64, which is small, fast and good enough to choose test cases.
 #[derive(Clone, Debug)]
 pub(super) struct Random {
     state: u64,
     /// Makes no mistakes on purpose.
     pub(super) careful: bool,
+    /// Has made one in this object: of two the real server reports either, as a hash map has it.
+    pub(super) mistaken: bool,
 }
 
 impl Random {
@@ -14,6 +19,7 @@ impl Random {
         let mut random = Random {
             state: seed ^ script.wrapping_mul(0xd134_2543_de82_ef95),
             careful: false,
+            mistaken: false,
         };
         random.next();
         random
@@ -32,10 +38,14 @@ impl Random {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// Which mistake to make, out of `bound` draws of which most are none.
+    /// Which mistake to make, out of `bound` draws of which most are none; none after the first of an object.
     pub(super) fn mistake(&mut self, bound: usize) -> usize {
         let drawn = self.below(bound);
-        if self.careful { usize::MAX } else { drawn }
+        if self.careful || self.mistaken {
+            return usize::MAX;
+        }
+        self.mistaken = drawn < MISTAKES;
+        drawn
     }
 
     /// True once in `n` times.

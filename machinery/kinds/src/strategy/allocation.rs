@@ -24,6 +24,11 @@ fn has_cluster_ip(kind: &str) -> bool {
     matches!(kind, "ClusterIP" | "NodePort" | "LoadBalancer")
 }
 
+/// Whether what an update leaves out is kept. Of a type that there is not, only that is said.
+fn keeps_cluster_ip(kind: &str) -> bool {
+    kind != "ExternalName"
+}
+
 fn has_node_ports(kind: &str) -> bool {
     matches!(kind, "NodePort" | "LoadBalancer")
 }
@@ -109,7 +114,7 @@ pub(super) fn keep_allocated(fields: &mut Object, old: &Value) {
     let kind_before = text(&before["type"]).to_owned();
     make(fields, "spec", |spec| {
         let kind = spec.get("type").map(text).unwrap_or_default().to_owned();
-        if has_cluster_ip(&kind_before) && has_cluster_ip(&kind) {
+        if keeps_cluster_ip(&kind_before) && keeps_cluster_ip(&kind) {
             let absent = |spec: &Object, key: &str| spec.get(key).is_none_or(is_empty);
             if absent(spec, "clusterIP") {
                 copy(spec, before, "clusterIP");
@@ -166,7 +171,7 @@ fn keep_node_ports(spec: &mut Object, before: &Value) {
 /// Fields that the new type does not have go, if the client merely repeats them.
 fn drop_outdated(spec: &mut Object, before: &Value, kind: &str) {
     let unchanged = |spec: &Object, key: &str| spec.get(key) == before.get(key);
-    if !has_cluster_ip(kind) && has_cluster_ip(text(&before["type"])) && unchanged(spec, "clusterIPs") {
+    if !keeps_cluster_ip(kind) && keeps_cluster_ip(text(&before["type"])) && unchanged(spec, "clusterIPs") {
         for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
             spec.remove(key);
         }

@@ -43,9 +43,7 @@ fn in_bytes(message: String) -> String {
 /// A label key: a name, after an optional domain and slash.
 pub(super) fn qualified_name(text: &str) -> Vec<String> {
     let messages = names::qualified_name(text).into_iter();
-    messages
-        .map(|message| in_bytes(message.replacen("a qualified name must", "a valid label key must", 1)))
-        .collect()
+    messages.map(in_bytes).collect()
 }
 
 /// The value of a label.

@@ -7,7 +7,7 @@ use kube_cel::cel::common::ast::operators as op;
 use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::values::escape;
-use super::{CelProgram, Rule};
+use super::{CelProgram, Rule, rewrite};
 use crate::schema::{Additional, JsonType, SchemaRef};
 
 /// Checks a rule for a schema node; the error is the detail of a field error.
@@ -228,6 +228,10 @@ impl<'a> Checker<'_, 'a> {
     }
 
     fn call(&mut self, call: &CallExpr) -> Ty<'a> {
+        if let Some((operand, field)) = rewrite::selected(call) {
+            let operand = self.infer(operand);
+            return self.select(operand, field);
+        }
         let target = call.target.as_ref().map(|target| self.infer(target));
         let args: Vec<Ty<'a>> = call.args.iter().map(|argument| self.infer(argument)).collect();
         match (call.func_name.as_str(), args.as_slice()) {

@@ -1,5 +1,6 @@
 //! What is done to an expression before the engine gets it.
 //!
+//! - `a.b` becomes `a['b']`, which also fails where `a` is null or a scalar; the engine would take such a field for false;
 //! - `a.?b` becomes `a[?'b']`, which the engine also evaluates when `b` is missing;
 //! - the names of types become the values that `type()` gives;
 //! - `optMap` and `optFlatMap` become the conditions they stand for;
@@ -11,7 +12,7 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue,
 };
 
-use super::runtime::TICK;
+use super::runtime::{FIELD, TICK};
 
 /// The engine recurses as deep as the expression nests.
 const MAX_DEPTH: usize = 250;
@@ -35,6 +36,67 @@ pub(crate) const TYPE_PREFIX: &str = "\0type:";
 
 /// The variable that holds the result of a loop.
 const RESULT: &str = "@result";
+
+/// Marks the key of an index that is written as a field.
+const SELECTED: u64 = u64::MAX;
+
+/// The field that is selected, if the call is what a selection became.
+pub(crate) fn selected(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
+    match call.args.as_slice() {
+        [operand, key] if call.func_name == op::INDEX && key.id == SELECTED => Some((operand, text_of(key)?)),
+        _ => None,
+    }
+}
+
+fn text_of(key: &IdedExpr) -> Option<&str> {
+    match &key.expr {
+        Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
+        _ => None,
+    }
+}
+
+/// The same expression with fields read by a function that says which of them it was that could not be read. It is slow:
+/// only what has failed is evaluated so.
+pub(crate) fn spelled_out(mut expression: IdedExpr) -> IdedExpr {
+    fn walk(expression: &mut IdedExpr) {
+        match &mut expression.expr {
+            Expr::Call(found) => {
+                if found.func_name == op::INDEX && found.args.get(1).is_some_and(|key| text_of(key).is_some())
+                {
+                    found.func_name = FIELD.to_owned();
+                }
+                found.target.iter_mut().for_each(|target| walk(target));
+                found.args.iter_mut().for_each(walk);
+            }
+            Expr::Select(select) => walk(&mut select.operand),
+            Expr::List(list) => list.elements.iter_mut().for_each(walk),
+            Expr::Map(map) => {
+                for entry in &mut map.entries {
+                    if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                        walk(&mut entry.key);
+                        walk(&mut entry.value);
+                    }
+                }
+            }
+            Expr::Comprehension(comprehension) => {
+                let ComprehensionExpr {
+                    iter_range,
+                    accu_init,
+                    loop_cond,
+                    loop_step,
+                    result,
+                    ..
+                } = &mut **comprehension;
+                [iter_range, accu_init, loop_cond, loop_step, result]
+                    .into_iter()
+                    .for_each(walk);
+            }
+            Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
+        }
+    }
+    walk(&mut expression);
+    expression
+}
 
 /// A function as it is called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,7 +178,18 @@ impl Rewriter {
                 }
                 Ok(())
             }
-            Expr::Select(select) => self.visit(&mut select.operand),
+            Expr::Select(select) => {
+                self.visit(&mut select.operand)?;
+                if !select.test {
+                    let operand = std::mem::take(&mut *select.operand);
+                    let field = IdedExpr {
+                        id: SELECTED,
+                        expr: Expr::Literal(LiteralValue::String(select.field.as_str().into())),
+                    };
+                    *expression = call(op::INDEX, vec![operand, field]);
+                }
+                Ok(())
+            }
             Expr::List(list) => list
                 .elements
                 .iter_mut()

@@ -10,14 +10,17 @@ use std::sync::Arc;
 use kube_cel::KubeCelExt;
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue};
 use kube_cel::cel::extractors::{Arguments, This};
-use kube_cel::cel::objects::ResolveResult;
+use kube_cel::cel::objects::{Key, ResolveResult};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
 use super::pattern::matches;
-use super::rewrite::{FunctionUse, TYPE_PREFIX};
+use super::rewrite::{self, FunctionUse, TYPE_PREFIX};
 
 /// The function that every loop calls before each round.
 pub(crate) const TICK: &str = "@tick";
+
+/// The function that reads a field and tells which one could not be read.
+pub(crate) const FIELD: &str = "@field";
 
 /// What one evaluation may spend, in nodes of the expression visited.
 pub(crate) const CALL_BUDGET: i64 = 1_000_000;
@@ -38,6 +41,7 @@ thread_local! {
 fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function(TICK, tick);
+    context.add_function(FIELD, field);
     context.add_function("type", type_of);
     context.add_function("replace", replace);
     context.add_function("matches", matches);
@@ -59,6 +63,21 @@ fn charge(cost: i64) -> Result<(), ExecutionError> {
 /// Takes what a function costs from the budget.
 pub(super) fn spend(cost: usize) -> Result<(), ExecutionError> {
     charge(i64::try_from(cost).unwrap_or(i64::MAX))
+}
+
+fn field(value: Value, name: Arc<String>) -> ResolveResult {
+    match value {
+        Value::Map(map) => {
+            let found = map.map.get(&Key::String(name.clone())).cloned();
+            found.ok_or(ExecutionError::NoSuchKey(name))
+        }
+        Value::List(_) => Err(ExecutionError::function_error(
+            FIELD,
+            "unsupported index type 'string' in list",
+        )),
+        Value::Opaque(_) | Value::Function(..) => Err(ExecutionError::NoSuchOverload),
+        _ => Err(ExecutionError::NoSuchKey(name)),
+    }
 }
 
 fn type_of(value: Value) -> ResolveResult {
@@ -132,7 +151,17 @@ pub(crate) fn evaluate(expression: &IdedExpr, size: usize, variables: Vec<(&str,
         BUDGET.set(CALL_BUDGET);
         READ_COST.set(i64::try_from(size / 64).unwrap_or(i64::MAX));
         // A defect in the engine must fail the evaluation and nothing else.
-        match catch_unwind(AssertUnwindSafe(|| Value::resolve(expression, &scope))) {
+        let resolve =
+            |expression: &IdedExpr| catch_unwind(AssertUnwindSafe(|| Value::resolve(expression, &scope)));
+        let mut result = resolve(expression);
+        // A field of something that has none is the usual reason, and then people want to know which.
+        if let Ok(Err(ExecutionError::NoSuchOverload | ExecutionError::UnexpectedType { .. })) = &result {
+            let again = resolve(&rewrite::spelled_out(expression.clone()));
+            if let Ok(Err(told)) = again {
+                result = Ok(Err(told));
+            }
+        }
+        match result {
             Ok(result) => Evaluation {
                 result,
                 spent: CALL_BUDGET - BUDGET.get() + 1,

@@ -21,6 +21,8 @@ fn expressions_see_the_variables_they_are_given() {
         ),
         ("object.spec.ports.map(p, p * 2)", json!([2, 4])),
         ("has(object.spec.nothing)", json!(false)),
+        ("has(object.spec.replicas.nothing)", json!(false)),
+        ("object.?spec.nothing.orValue(7)", json!(7)),
         ("object.spec.?nothing.orValue(7)", json!(7)),
         ("object.?spec.?replicas.optMap(r, r + 1).orValue(0)", json!(4)),
         (
@@ -42,12 +44,18 @@ fn expressions_see_the_variables_they_are_given() {
 
 #[test]
 fn evaluations_fail_with_a_reason() {
-    let object = json!({"n": 0, "s": "x"});
+    let object = json!({"n": 0, "s": "x", "none": null, "l": [null]});
     for (expression, problem) in [
         ("object.missing", "no such key: missing"),
         ("1 / object.n", "division by zero"),
         ("object.s + 1", "no such overload"),
         ("nothing", "no such attribute(s): nothing"),
+        ("object.none.field", "no such key: field"),
+        ("object.none['field'].deeper == 1", "no such key: field"),
+        ("object.n.field == 1", "no such key: field"),
+        ("!object.s.field", "no such key: field"),
+        ("object.l.field", "unsupported index type 'string' in list"),
+        ("object.l.exists(x, x.field == 1)", "no such key: field"),
     ] {
         let program = CelProgram::compile(expression).unwrap();
         assert_eq!(

@@ -1,18 +1,21 @@
-//! A storage backend that can be told to write nothing more.
+//! A storage backend that writes nothing before it is told to, and nothing after it is told to stop.
 //!
-//! The engine writes when it is closed. That must not happen to a file whose content is in doubt: it is left as it is
-//! for whoever wants to look at it.
+//! The engine writes when it is opened and when it is closed. Neither must happen to a file whose content is in doubt: it
+//! is left as it is for whoever wants to look at it.
 
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use redb::{BackendError, StorageBackend};
+
+use super::held::Held;
 
 #[derive(Debug)]
 pub(super) struct Guarded {
-    inner: Box<dyn StorageBackend>,
+    inner: Arc<dyn StorageBackend>,
     switch: Switch,
 }
 
@@ -22,6 +25,10 @@ pub(super) struct Switch(Arc<Flags>);
 
 #[derive(Debug, Default)]
 struct Flags {
+    /// Writes wait until the content is known to be good; none once they have been let through.
+    held: Mutex<Option<Held>>,
+    /// The same without the lock.
+    through: AtomicBool,
     stopped: AtomicBool,
     pages_checked: AtomicBool,
 }
@@ -29,6 +36,24 @@ struct Flags {
 impl Switch {
     pub(super) fn stop_writing(&self) {
         self.0.stopped.store(true, Ordering::Release);
+    }
+
+    /// Lets through what was held back, and everything from now on.
+    pub(super) fn let_through(&self, inner: &dyn StorageBackend) -> io::Result<()> {
+        let mut held = self.0.held.lock();
+        if let Some(held) = held.take() {
+            held.flush(inner)?;
+        }
+        self.0.through.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Does something with what is held back; none if nothing is any more.
+    fn with_held<T>(&self, work: impl FnOnce(&mut Held) -> T) -> Option<T> {
+        if self.0.through.load(Ordering::Acquire) {
+            return None;
+        }
+        self.0.held.lock().as_mut().map(work)
     }
 
     pub(super) fn note_pages_checked(&self) {
@@ -48,39 +73,60 @@ impl Switch {
 }
 
 impl Guarded {
-    pub(super) fn new(backend: impl StorageBackend) -> (Self, Switch) {
+    pub(super) fn new(inner: Arc<dyn StorageBackend>) -> (Self, Switch) {
         let switch = Switch::default();
-        (
-            Self {
-                inner: Box::new(backend),
-                switch: switch.clone(),
-            },
-            switch,
-        )
+        *switch.0.held.lock() = Some(Held::default());
+        let backend = Self {
+            inner,
+            switch: switch.clone(),
+        };
+        (backend, switch)
     }
 }
 
 impl StorageBackend for Guarded {
     fn len(&self) -> io::Result<u64> {
-        self.inner.len()
+        let held = self.switch.with_held(|held| held.len(&*self.inner));
+        held.unwrap_or_else(|| self.inner.len())
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.inner.read(offset, out)
+        let held = self.switch.with_held(|held| held.read(&*self.inner, offset, out));
+        match held {
+            Some(read) => read,
+            None => self.inner.read(offset, out),
+        }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.switch.check()?;
-        self.inner.set_len(len)
+        match self.switch.with_held(|held| held.set_len(len)) {
+            Some(()) => Ok(()),
+            None => self.inner.set_len(len),
+        }
     }
 
     fn sync_data(&self) -> io::Result<()> {
         self.switch.check()?;
-        self.inner.sync_data()
+        match self.switch.with_held(Held::sync) {
+            Some(()) => Ok(()),
+            None => self.inner.sync_data(),
+        }
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.switch.check()?;
+        let held = self.switch.with_held(|held| {
+            let room = held.has_room(data.len());
+            if room {
+                held.write(offset, data);
+            }
+            room
+        });
+        if held == Some(true) {
+            return Ok(());
+        }
+        self.switch.let_through(&*self.inner)?;
         self.inner.write(offset, data)
     }
 

@@ -201,6 +201,10 @@ fn related(description: &str) -> Schema {
         "What else is known of it.",
         [
             ("createdByPolicy", boolean("Whether the policy made it.")),
+            (
+                "enforcedByPolicy",
+                boolean("Whether the policy spoke of it while it enforced."),
+            ),
             ("uid", string("Its uid.")),
             ("diff", string("What differs.")),
             (

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::Case;
+use crate::harness::Server;
 
 const KIND: &str = "ResourceInterpreterCustomization";
 
@@ -32,4 +33,19 @@ pub(crate) fn interpreters() -> Vec<Case> {
             "spec.customizations.statusReflection.luaScript",
         ),
     ]
+}
+
+/// Nothing calls interpreter webhooks, so that none is stored.
+pub(crate) async fn webhooks(server: &Server) {
+    let webhook = json!({
+        "apiVersion": "config.karmada.io/v1alpha1",
+        "kind": "ResourceInterpreterWebhookConfiguration",
+        "metadata": {"name": "sample"},
+        "webhooks": [{"name": "a.example.com", "clientConfig": {"url": "https://a.example.com"}}],
+    });
+    let answer = server.try_create(&webhook).await;
+    assert_eq!(answer.code, 422, "{}", answer.body);
+    let message = answer.message();
+    let reason = "interpreter webhooks are not called: say how the kind is read in Lua";
+    assert!(message.contains(reason), "{message}");
 }

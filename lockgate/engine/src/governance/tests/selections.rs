@@ -21,18 +21,30 @@ fn selected(bindings: &[Value], sets: &[PolicySet], takes_turns: bool) -> Select
     let bindings: Vec<PlacementBinding> = bindings.iter().cloned().map(binding).collect();
     let bindings: Vec<&PlacementBinding> = bindings.iter().collect();
     let root = root(json!({}), "inform");
-    let chosen = |reference: &Reference| -> Option<Vec<DecisionGroup>> {
+    let chosen = |reference: &Reference| -> Option<Chosen> {
         let group = |index, name: &str, clusters: &[&str]| DecisionGroup {
             index,
             name: name.to_owned(),
             clusters: clusters.iter().map(|cluster| (*cluster).to_owned()).collect(),
         };
-        Some(match reference.name.as_str() {
+        let groups = match reference.name.as_str() {
             "first" => vec![group(0, "canary", &["c"]), group(1, "", &["a"])],
             "second" => vec![group(0, "", &["b", "c"])],
+            // As decisions come by name: the tenth before the second, and one group in two parts.
+            "many" => vec![
+                group(0, "", &["b"]),
+                group(9, "", &["z"]),
+                group(1, "", &["d"]),
+                group(1, "", &["e"]),
+            ],
+            "lost" => vec![group(0, "", &["b"])],
             "empty" => vec![],
             "stale" => vec![group(0, "", &["gone"])],
             _ => return None,
+        };
+        Some(Chosen {
+            groups: Groups::new(groups),
+            lacks: reference.name == "lost",
         })
     };
     select(&Sources {
@@ -118,4 +130,29 @@ fn what_selects_nothing_says_so() {
     let stale = selected(&[simple("x", "stale"), simple("y", "first")], &[], false);
     assert!(stale.unknown.contains("gone"));
     assert_eq!(stale.groups.cluster_count(), 2);
+}
+
+#[test]
+fn groups_are_counted_by_index_and_their_parts_are_one() {
+    let selection = selected(&[simple("x", "many"), simple("y", "first")], &[], true);
+    assert_eq!(names(&selection), ["0canary c", "1 a", "2 b", "3 d,e", "4 z"]);
+}
+
+#[test]
+fn one_binding_that_leads_nowhere_is_named_and_the_others_are_followed() {
+    for (placement, reason) in [
+        ("missing", "PlacementNotFound"),
+        ("empty", "NoClusters"),
+        ("lost", "DecisionsMissing"),
+    ] {
+        let selection = selected(&[simple("x", "first"), simple("y", placement)], &[], true);
+        assert!(selection.has_clusters());
+        let (told, message) = selection.unplaced.unwrap();
+        assert_eq!(told, reason);
+        assert!(
+            message.starts_with(&format!("Placement {placement} (binding y)")),
+            "{message}"
+        );
+        assert!(!message.contains("binding x"), "{message}");
+    }
 }

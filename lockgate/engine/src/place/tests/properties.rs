@@ -139,10 +139,10 @@ proptest! {
             placed.affinity_name.is_some(),
             matches!(placed.verdict, Verdict::Clusters(_)) && !placement.cluster_affinities.is_empty()
         );
-        // Every limit of the spread holds.
+        // Every limit of the spread holds. What is divided by room may be given to fewer clusters than were chosen, and
+        // never to more.
         if let Verdict::Clusters(targets) = &placed.verdict
             && !divide::ignores_spread(placement)
-            && !divide::is_dynamic(&spec)
         {
             let mut seen = std::collections::BTreeSet::new();
             for constraint in &placement.spread_constraints {
@@ -161,7 +161,9 @@ proptest! {
                         _ => vec![cluster.spec.provider.clone()],
                     })
                     .collect();
-                prop_assert!(groups.len() as i64 >= constraint.min_groups.unwrap_or(0));
+                if !divide::is_dynamic(&spec) {
+                    prop_assert!(groups.len() as i64 >= constraint.min_groups.unwrap_or(0));
+                }
                 let max = constraint.max_groups.filter(|max| *max > 0).unwrap_or(i64::MAX);
                 prop_assert!(groups.len() as i64 <= max);
             }
@@ -197,6 +199,24 @@ proptest! {
                 ..input(&settled, &clusters)
             });
             match again.verdict {
+                Verdict::Unchanged => {}
+                verdict => prop_assert_eq!(verdict, placed.verdict.clone()),
+            }
+            // What clusters have room for moves nothing that is placed, however it is given out.
+            let emptied: Vec<Arc<Cluster>> = clusters
+                .iter()
+                .map(|cluster| {
+                    let mut cluster = (**cluster).clone();
+                    cluster.status.rest.clear();
+                    Arc::new(cluster)
+                })
+                .collect();
+            let later = place(&PlaceInput {
+                applied_placement: Some(placement),
+                observed_affinity: placed.affinity_name.as_deref().unwrap_or_default(),
+                ..input(&settled, &emptied)
+            });
+            match later.verdict {
                 Verdict::Unchanged => {}
                 verdict => prop_assert_eq!(verdict, placed.verdict.clone()),
             }

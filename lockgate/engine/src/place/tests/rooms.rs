@@ -198,3 +198,46 @@ fn a_need_that_is_no_amount_stops_its_own_binding() {
         "resourceRequest.cpu of one replica is \"much\", which is no amount: correct the template"
     );
 }
+
+#[test]
+fn parts_stay_together() {
+    let parts = json!([{ "name": "master", "replicas": 1 }, { "name": "worker", "replicas": 3 }]);
+    let clusters = roomy(&[("a", 10), ("b", 3), ("c", -1), ("d", 4)]);
+    let on = Gates {
+        multiple_pod_templates: true,
+        ..Gates::default()
+    };
+    let first = spec(json!({ "components": parts, "placement": {} }));
+    let placed = |spec: &BindingSpec, gates| {
+        place(&PlaceInput {
+            gates,
+            ..input(spec, &clusters)
+        })
+    };
+    assert_eq!(told(&placed(&first, Gates::default())), "a:0 b:0 c:0 d:0");
+    let decided = placed(&first, on);
+    assert_eq!(told(&decided), "a:0 d:0");
+    let why: Vec<&str> = decided.rejected.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        why,
+        [
+            "it runs out of pods before all parts of the workload have room",
+            "it has not said what it has room for",
+        ]
+    );
+    // Where it is, it stays; and of several the one with most room is taken.
+    let there = spec(json!({ "components": parts, "placement": {}, "clusters": [{ "name": "b" }] }));
+    assert_eq!(told(&placed(&there, on)), "a:0 b:0 d:0");
+    let one = json!({ "spreadConstraints": [{ "spreadByField": "cluster", "maxGroups": 1 }] });
+    let one = spec(json!({ "components": parts, "placement": one }));
+    assert_eq!(told(&placed(&one, on)), "a:0");
+    let large = json!([{ "name": "master", "replicas": 1 }, { "name": "worker", "replicas": 30 }]);
+    let large = spec(json!({ "components": large, "placement": {} }));
+    let decided = placed(&large, on);
+    assert!(
+        told(&decided).starts_with("no cluster has room for all parts"),
+        "{}",
+        told(&decided)
+    );
+    assert_eq!(decided.rejected.len(), 4, "and every cluster says why");
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lockgate_api::ocm::configuration::RelatedObject;
 use lockgate_engine::comply::diff::difference;
-use lockgate_engine::comply::{Fault, Judged, Recreate, Remedy, Standing, Template, is_same};
+use lockgate_engine::comply::{Fault, Judged, Recreate, Remedy, Standing, Template, is_same, status_fits};
 use lockgate_engine::object;
 use serde_json::Value;
 
@@ -85,8 +85,14 @@ impl Carrying<'_> {
         let collection = self.resource.collection(&one.namespace) + "?fieldValidation=Strict";
         match self.visit.link.create(&collection, encode(object)).await {
             Ok(answer) => {
-                self.learn(one, &answer)?;
-                one.standing = standing;
+                let made = self.learn(one, &answer)?;
+                // A status that is demanded comes later, from whoever keeps it.
+                one.awaits_status = !status_fits(self.template, &made);
+                one.standing = if one.awaits_status {
+                    Standing::Differs
+                } else {
+                    standing
+                };
                 one.made = true;
                 Ok(None)
             }
@@ -171,6 +177,7 @@ impl Carrying<'_> {
                     one.standing = Standing::AsSpecified;
                     one.same_after_dry_run = true;
                 }
+                one.awaits_status = status_differs;
                 Ok((kept, None))
             }
             Tried::Refused(fault) => {
@@ -181,7 +188,7 @@ impl Carrying<'_> {
             }
             Tried::Immutable(fault) => {
                 if self.enforce && self.template.recreate != Recreate::Never {
-                    let refused = self.recreate(one, merged, live, status_differs).await?;
+                    let refused = self.recreate(one, merged, live).await?;
                     return Ok((None, refused));
                 }
                 one.standing = Standing::Wrong(fault);
@@ -194,7 +201,7 @@ impl Carrying<'_> {
                     return Ok((kept, None));
                 }
                 let refused = if self.template.recreate == Recreate::Always {
-                    self.recreate(one, merged, live, status_differs).await?
+                    self.recreate(one, merged, live).await?
                 } else {
                     self.replace(one, merged, status_differs).await?
                 };
@@ -263,6 +270,7 @@ impl Carrying<'_> {
                 if !status_differs {
                     one.standing = Standing::Updated;
                 }
+                one.awaits_status = status_differs;
                 one.difference.clear();
                 Ok(None)
             }
@@ -288,7 +296,6 @@ impl Carrying<'_> {
         one: &mut Judged,
         merged: &Value,
         live: &Value,
-        status_differs: bool,
     ) -> Result<Option<String>, SendError> {
         if let Some(refused) = self.delete(one, live).await? {
             return Ok(Some(refused));
@@ -309,12 +316,7 @@ impl Carrying<'_> {
             }
         }
         one.difference.clear();
-        let standing = if status_differs {
-            Standing::Differs
-        } else {
-            Standing::Updated
-        };
-        self.create(one, &object, standing).await
+        self.create(one, &object, Standing::Updated).await
     }
 
     /// `configmaps [box] in namespace shop`.
@@ -331,12 +333,12 @@ impl Carrying<'_> {
         Key::new(&one.namespace, one.names.first().map_or("", String::as_str))
     }
 
-    fn learn(&self, one: &mut Judged, answer: &[u8]) -> Result<(), SendError> {
+    fn learn(&self, one: &mut Judged, answer: &[u8]) -> Result<Value, SendError> {
         self.cache.learn(answer).map_err(SendError::Member)?;
         let object: Value =
             serde_json::from_slice(answer).map_err(|error| SendError::NotYet(error.to_string()))?;
         object::meta_text(&object, "uid").clone_into(&mut one.uid);
-        Ok(())
+        Ok(object)
     }
 
     fn forget(&self, one: &Judged, uid: &str) {

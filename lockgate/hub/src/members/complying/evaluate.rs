@@ -8,7 +8,7 @@ use lockgate_api::ocm::ConfigurationPolicy;
 use lockgate_api::ocm::configuration::ConfigurationStatus;
 use lockgate_api::ocm::policy::COMPLIANT;
 use lockgate_engine::comply::{
-    Concluded, Evaluated, Every, Outcome, Rules, Served, Subject, conclude, judge, rules,
+    Concluded, Evaluated, Every, Outcome, Rules, Served, Subject, awaits_status, conclude, judge, rules,
 };
 use lockgate_engine::object;
 use serde::Deserialize;
@@ -31,6 +31,8 @@ pub(super) struct Looked {
     pub(super) due: Option<Timestamp>,
     /// What the member refused, and may not refuse later.
     pub(super) refused: Option<String>,
+    /// Since when it enforces and nothing is wrong but a status that has not come yet.
+    pub(super) awaits_since: Option<Timestamp>,
 }
 
 impl Visit<'_> {
@@ -69,6 +71,7 @@ impl Visit<'_> {
                     status: previous,
                     due,
                     refused: None,
+                    awaits_since: None,
                 });
             }
         }
@@ -98,7 +101,14 @@ impl Visit<'_> {
             (Err(_), _) => None,
         };
         self.keep_memory(policy, memory);
-        Ok(Looked { status, due, refused })
+        let enforces = rules.as_ref().as_ref().is_ok_and(|rules| rules.enforce);
+        let awaits_since = awaits_status(&outcomes, &status).filter(|_| enforces);
+        Ok(Looked {
+            status,
+            due,
+            refused,
+            awaits_since,
+        })
     }
 
     /// Prunes what is to go, and writes the status if it says something new.

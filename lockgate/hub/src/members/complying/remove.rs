@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use lockgate_api::ocm::Policy;
-use lockgate_api::ocm::policy::ROOT_POLICY;
+use lockgate_api::ocm::policy::{REVISION, ROOT_POLICY};
 
 use super::super::dispatching::{SendError, Sent};
 use super::super::lane::Lane;
 use super::Visit;
+use super::sync::waits_for_its_turn;
 use crate::cache::Key;
 use crate::link::{Link, LinkError};
 use crate::resource::Resource;
@@ -41,13 +42,15 @@ pub(super) async fn pass(
         return Ok(Sent::Settled);
     }
     is_due(state, key, copy.as_ref()).await?;
-    // Whoever waited for its turn to enforce had enforced before.
+    // What it enforced before it waited for its turn goes, although it only informs now.
     let waited = copy
         .as_ref()
-        .and_then(|copy| copy.status.as_ref())
-        .is_some_and(|status| status.rollout_status == "ToApply");
+        .is_some_and(|copy| copy.metadata.annotation(REVISION).is_some() && waits_for_its_turn(copy));
     for template in templates {
-        visit.take_away(&template, waited).await?;
+        let enforces = template.spec.remediation_action.eq_ignore_ascii_case("enforce");
+        if let Some(why) = visit.take_away(&template, enforces || waited).await? {
+            return Err(SendError::NotYet(why));
+        }
     }
     if let Some(copy) = copy {
         visit.delete(own.copies(), &key.name, &copy.metadata.uid).await?;

@@ -16,8 +16,13 @@ use crate::state::{self, State};
 use crate::template::{self, encode_status};
 
 impl Visit<'_> {
-    /// Tells what was found of every template, of one revision.
-    pub(super) async fn report(&self, told: &[(&str, Told<'_>)], revision: &str) -> Result<(), SendError> {
+    /// Tells what was found of every template of one revision, and whether that is the last word of it.
+    pub(super) async fn report(
+        &self,
+        told: &[(&str, Told<'_>)],
+        revision: &str,
+        is_final: bool,
+    ) -> Result<(), SendError> {
         let key = Key::new(self.cluster(), self.name);
         let Some(replica) = super::replica(self.state, &key) else {
             return Ok(());
@@ -29,6 +34,11 @@ impl Visit<'_> {
         let copies = self.own.copies();
         let copy: Option<Policy> = copies.get(&key).and_then(|cached| state::parse(&cached));
         let before = replica.status.clone().unwrap_or_default();
+        let evaluated = if is_final {
+            revision
+        } else {
+            &before.evaluated_revision
+        };
         let now = self.state.clock.now();
         let (details, compliant) = replica::report(self.name, &before, told, now);
         let mut changed = false;
@@ -38,10 +48,11 @@ impl Visit<'_> {
             let status = PolicyStatus {
                 rollout_status: before.rollout_status.clone(),
                 rollout_status_transition_time: before.rollout_status_transition_time.clone(),
-                ..said(&was, &details, compliant, revision)
+                ..said(&was, &details, compliant, evaluated)
             };
             if status != was {
-                changed = was.compliant != status.compliant;
+                // Others may wait for the policy, or for one template of it.
+                changed = was.compliant != status.compliant || states(&was) != states(&status);
                 self.may_write()?;
                 let resource = copies.resource();
                 let path = resource.status(&key.namespace, &key.name);
@@ -49,21 +60,29 @@ impl Visit<'_> {
                 let _: Value = self.put(copies, &key, &path, body).await?;
             }
         }
-        write(self.state, &key, &replica, &details, compliant, revision).await?;
+        write(self.state, &key, &replica, &details, compliant, evaluated).await?;
         if changed {
             self.wake_dependents();
         }
         Ok(())
     }
 
-    /// Wakes the policies of this member that wait for others.
+    /// Wakes the policies of this member that wait for others; one may wait for a template of its own.
     pub(super) fn wake_dependents(&self) {
         for (name, memory) in self.lane.policies.memories.lock().iter() {
-            if memory.waits && name != self.name {
+            if memory.waits {
                 self.lane.queue.add(Errand::Policy(name.clone()), OBSERVE);
             }
         }
     }
+}
+
+/// The templates of a policy with their states.
+fn states(status: &PolicyStatus) -> Vec<(&str, &str)> {
+    let details = status.details.iter();
+    details
+        .map(|one| (one.template_meta.name.as_str(), one.compliant.as_str()))
+        .collect()
 }
 
 /// What a status says with this compliance.

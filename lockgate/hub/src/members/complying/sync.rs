@@ -5,11 +5,12 @@ use lockgate_api::ocm::{CLUSTER_NAMESPACE, ConfigurationPolicy};
 use lockgate_engine::comply::replica::{self, Planned};
 use lockgate_engine::comply::rules;
 use lockgate_engine::comply::{Prune, status};
+use lockgate_engine::governance::revision::Mark;
 use lockgate_engine::object;
 use serde_json::{Value, json};
 
 use super::super::dispatching::{SendError, encode};
-use super::Visit;
+use super::{Visit, report};
 use crate::cache::{Cache, Key};
 use crate::link::{DeleteOptions, LinkError};
 use crate::resource::Resource;
@@ -42,11 +43,13 @@ impl Visit<'_> {
                 .await;
         };
         if present.metadata.label(ROOT_POLICY).is_none() {
-            return Err(SendError::NotYet(format!(
-                "cluster {} has a policy {} of its own in the namespace of that name",
+            let message = format!(
+                "cluster {0} has a policy {1} of its own in its namespace {0}, which is left alone: delete or rename it there",
                 self.cluster(),
                 self.name
-            )));
+            );
+            report::failed(self.state, &key, replica, &message).await?;
+            return Err(SendError::NotYet(message));
         }
         if present.metadata.deleting() {
             return Err(SendError::NotYet("the member's policy is being deleted".into()));
@@ -123,38 +126,49 @@ impl Visit<'_> {
         cached.parse().ok()
     }
 
-    /// Takes away the ConfigurationPolicy of a template that waits.
-    pub(super) async fn put_away(&self, name: &str) -> Result<(), SendError> {
-        let Some(template) = self.template(name) else {
-            return Ok(());
+    /// Takes away the ConfigurationPolicy of a template that waits for others; gives what keeps it. While the template only
+    /// informs, one that would take objects with it stays as it is, unevaluated: what it made is not forgotten and not
+    /// deleted.
+    pub(super) async fn put_away(&self, planned: &Planned) -> Result<Option<String>, SendError> {
+        let Some(template) = self.template(&planned.name) else {
+            return Ok(None);
         };
-        if object::label(&template, PARENT_POLICY) == Some(self.name) {
-            self.take_away(&typed(&template)?, false).await?;
+        if object::label(&template, PARENT_POLICY) != Some(self.name) {
+            return Ok(None);
         }
-        Ok(())
+        let action = planned
+            .object
+            .as_ref()
+            .map_or("", |object| object::text(&object["spec"], "remediationAction"));
+        let template = typed(&template)?;
+        let enforces = action.eq_ignore_ascii_case("enforce");
+        if !enforces && takes_with_it(&template) {
+            return Ok(None);
+        }
+        self.take_away(&template, enforces).await
     }
 
-    /// Takes away the ConfigurationPolicies of templates that the policy has no longer. What one of them made, and would take
-    /// with it if it enforced, is not forgotten while the policy only informs: it stays until it can be done.
-    pub(super) async fn put_away_rest(&self, replica: &Policy, planned: &[Planned]) -> Result<(), SendError> {
+    /// Takes away the ConfigurationPolicies of templates that the policy has no longer; gives those that cannot go yet, and
+    /// why. What one of them made, and would take with it if it enforced, is not forgotten while the policy waits for its turn
+    /// to enforce: it stays until it can be done. A template that cannot be followed is none that is gone.
+    pub(super) async fn put_away_rest(
+        &self,
+        replica: &Policy,
+        planned: &[Planned],
+    ) -> Result<Vec<(String, String)>, SendError> {
         let informs = replica.spec.remediation_action.eq_ignore_ascii_case("inform");
+        let waits = informs && waits_for_its_turn(replica);
+        let mut left = Vec::new();
         for template in self.made_templates() {
             let name = &template.metadata.name;
-            let listed = planned
-                .iter()
-                .any(|planned| planned.name == *name && planned.object.is_ok());
-            if listed {
+            if planned.iter().any(|planned| planned.name == *name) || (waits && takes_with_it(&template)) {
                 continue;
             }
-            let prune = rules::prune(&template.spec);
-            let status = template.status.clone().unwrap_or_default();
-            let takes = prune != Prune::Nothing && !status::all_that_goes(&status, prune).is_empty();
-            if takes && informs {
-                continue;
+            if let Some(why) = self.take_away(&template, !informs).await? {
+                left.push((name.clone(), why));
             }
-            self.take_away(&template, true).await?;
         }
-        Ok(())
+        Ok(left)
     }
 
     /// The ConfigurationPolicies that were made from this policy.
@@ -167,21 +181,26 @@ impl Visit<'_> {
         mine.collect()
     }
 
-    /// Takes a ConfigurationPolicy away, and what goes with it if it enforces, or if it did and is told to.
+    /// Takes a ConfigurationPolicy away, perhaps with what goes with it. If some of that is still there, it stays, and this
+    /// says so.
     pub(super) async fn take_away(
         &self,
         template: &ConfigurationPolicy,
-        told: bool,
-    ) -> Result<(), SendError> {
+        prunes: bool,
+    ) -> Result<Option<String>, SendError> {
         let prune = rules::prune(&template.spec);
-        let enforces = template.spec.remediation_action.eq_ignore_ascii_case("enforce");
-        if prune != Prune::Nothing && (enforces || told) {
+        if prune != Prune::Nothing && prunes {
             let status = template.status.clone().unwrap_or_default();
             let left = self.prune(&status::all_that_goes(&status, prune)).await?;
-            if !left.is_empty() {
-                return Err(SendError::NotYet(format!(
-                    "objects of ConfigurationPolicy {} are still there",
-                    template.metadata.name
+            if let Some(first) = left.first() {
+                let object = &first.object;
+                let more = match left.len() {
+                    1 => String::new(),
+                    count => format!(" and {} more", count - 1),
+                };
+                return Ok(Some(format!(
+                    "objects of ConfigurationPolicy {} are to go and are still there: {} {}{more}",
+                    template.metadata.name, object.kind, object.metadata.name
                 )));
             }
         }
@@ -190,7 +209,8 @@ impl Visit<'_> {
         }
         let templates = self.own.templates();
         self.delete(templates, &template.metadata.name, &template.metadata.uid)
-            .await
+            .await?;
+        Ok(None)
     }
 
     /// Deletes a copy or a ConfigurationPolicy.
@@ -301,6 +321,18 @@ impl Visit<'_> {
             Err(error) => Err(SendError::Member(error)),
         }
     }
+}
+
+/// Whether a replica only informs until its turn comes. One that nobody releases may enforce some time.
+pub(super) fn waits_for_its_turn(replica: &Policy) -> bool {
+    Mark::of(replica).is_none_or(|mark| mark.revision == 0)
+}
+
+/// Whether objects go with a ConfigurationPolicy.
+fn takes_with_it(template: &ConfigurationPolicy) -> bool {
+    let prune = rules::prune(&template.spec);
+    let status = template.status.clone().unwrap_or_default();
+    prune != Prune::Nothing && !status::all_that_goes(&status, prune).is_empty()
 }
 
 fn learned<T: serde::de::DeserializeOwned>(cache: &Cache, answer: &[u8]) -> Result<T, SendError> {

@@ -1,0 +1,240 @@
+//! Why a template goes where it goes: for every cluster whether it is chosen, what it failed, and what would help. Decided
+//! from the binding, as the controllers decide.
+
+use std::sync::Arc;
+
+use lockgate_api::{Binding, Cluster};
+use lockgate_engine::place::{self, LastPlaced, PlaceInput, Placed, Verdict};
+use lockgate_engine::{Gates, TemplateId};
+use serde_json::{Value, json};
+
+use crate::exit::Failure;
+use crate::print::{Cell, Paint, Table, Tone};
+use crate::status::objects::Objects;
+
+/// A cluster, and why it is chosen or not.
+#[derive(Debug)]
+pub(super) struct Explained {
+    pub(super) cluster: String,
+    /// The replicas that it has, if it is chosen.
+    pub(super) chosen: Option<i64>,
+    pub(super) why: String,
+    pub(super) help: &'static str,
+}
+
+/// Why a template goes where it goes.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) template: String,
+    /// What keeps it from being placed.
+    pub(super) failed: Option<String>,
+    pub(super) clusters: Vec<Explained>,
+}
+
+impl Answer {
+    /// What the objects of the hub say of a template.
+    pub(super) fn of(id: &TemplateId, objects: &Objects) -> Result<Self, Failure> {
+        let is_of = |binding: &&Binding| crate::status::is_of(binding, id);
+        let Some(binding) = objects.bindings.iter().find(is_of) else {
+            let scope = match id.namespace.as_str() {
+                "" => String::new(),
+                namespace => format!(" -n {namespace}"),
+            };
+            return Err(Failure::Other(format!(
+                "{id} has no binding, so that it is placed nowhere; `lockgate status {}/{}{scope}` says why",
+                id.kind.to_lowercase(),
+                id.name
+            )));
+        };
+        let mut clusters: Vec<Arc<Cluster>> = objects.clusters.iter().cloned().map(Arc::new).collect();
+        clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        let placed = preview(binding, &clusters);
+        let failed = match &placed.verdict {
+            Verdict::NoClusterFit { message, .. } | Verdict::Unschedulable { message } => {
+                Some(message.clone())
+            }
+            Verdict::Unchanged | Verdict::Clusters(_) => None,
+        };
+        let explain = |cluster: &Arc<Cluster>| {
+            let name = &cluster.metadata.name;
+            let target = binding.spec.clusters.iter().find(|target| target.name == *name);
+            let rejection = placed.rejected.iter().find(|one| one.cluster == *name);
+            let (why, help) = match (target, rejection) {
+                (None, Some(rejection)) => (rejection.message.clone(), rejection.help),
+                (Some(_), Some(rejection)) => (
+                    format!("it is there, and would not be chosen now: {}", rejection.message),
+                    rejection.help,
+                ),
+                (None, None) if failed.is_none() && binding.spec.placement.is_some() => (
+                    "it would be chosen if the template were placed now".to_owned(),
+                    "",
+                ),
+                _ => (String::new(), ""),
+            };
+            Explained {
+                cluster: name.clone(),
+                chosen: target.map(|target| target.replicas),
+                why,
+                help,
+            }
+        };
+        let clusters = clusters.iter().map(explain).collect();
+        Ok(Self {
+            template: id.to_string(),
+            failed,
+            clusters,
+        })
+    }
+
+    /// The answer for people.
+    pub(super) fn table(&self, headers: bool, paint: Paint) -> String {
+        let mut text = String::new();
+        if headers {
+            let chosen = self.clusters.iter().filter(|one| one.chosen.is_some()).count();
+            let head = paint.tone(&self.template, Tone::Strong);
+            text.push_str(&format!("{head}   {chosen} selected\n"));
+            if let Some(failed) = &self.failed {
+                text.push_str(&format!("{}\n", paint.tone(failed, Tone::Bad)));
+            }
+            text.push('\n');
+        }
+        let mut table = Table::new(&["CLUSTER", "SELECTED", "REPLICAS", "WHY", "WHAT WOULD HELP"]);
+        for one in &self.clusters {
+            let selected = match one.chosen {
+                Some(_) => Cell::new("✔ yes", Tone::Good),
+                None => Cell::new("– no", Tone::Faint),
+            };
+            let replicas = one.chosen.filter(|replicas| *replicas > 0);
+            table.row(vec![
+                one.cluster.as_str().into(),
+                selected,
+                replicas
+                    .map(|replicas| replicas.to_string())
+                    .unwrap_or_default()
+                    .into(),
+                one.why.as_str().into(),
+                one.help.into(),
+            ]);
+        }
+        text.push_str(&table.render(paint, headers));
+        text
+    }
+
+    /// The answer for programs.
+    pub(super) fn value(&self) -> Value {
+        let clusters = self.clusters.iter().map(|one| {
+            json!({
+                "cluster": one.cluster,
+                "selected": one.chosen.is_some(),
+                "replicas": one.chosen.filter(|replicas| *replicas > 0),
+                "why": one.why,
+                "help": one.help,
+            })
+        });
+        json!({
+            "template": self.template,
+            "failed": self.failed,
+            "clusters": clusters.collect::<Value>(),
+        })
+    }
+}
+
+fn preview(binding: &Binding, clusters: &[Arc<Cluster>]) -> Placed {
+    let last = LastPlaced::of(binding);
+    place::preview(&PlaceInput {
+        spec: &binding.spec,
+        applied_placement: None,
+        observed_affinity: &last.affinity,
+        last_scheduled: last.at,
+        rebalanced: last.rebalanced,
+        clusters,
+        rooms: None,
+        gates: Gates::default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn objects() -> Objects {
+        let cluster = |name: &str, tier: &str, taints: Value| -> Cluster {
+            serde_json::from_value(json!({
+                "metadata": {"name": name, "labels": {"tier": tier}},
+                "spec": {"syncMode": "Push", "taints": taints},
+                "status": {"apiEnablements": [{"groupVersion": "v1", "resources": [
+                    {"name": "configmaps", "kind": "ConfigMap"}]}]},
+            }))
+            .unwrap()
+        };
+        let binding = json!({
+            "metadata": {"name": "web-configmap", "namespace": "shop"},
+            "spec": {
+                "resource": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "web"},
+                "placement": {"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}},
+                "clusters": [{"name": "a"}, {"name": "b"}],
+            },
+        });
+        Objects {
+            bindings: vec![serde_json::from_value(binding).unwrap()],
+            clusters: vec![
+                cluster("d", "gold", json!([])),
+                cluster("c", "gold", json!([{"key": "gpu", "effect": "NoSchedule"}])),
+                cluster("b", "iron", json!([])),
+                cluster("a", "gold", json!([])),
+            ],
+            ..Objects::default()
+        }
+    }
+
+    fn id(name: &str) -> TemplateId {
+        TemplateId {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_cluster_is_explained() {
+        let answer = Answer::of(&id("web"), &objects())
+            .map_err(|e| e.to_string())
+            .unwrap();
+        let text = answer.table(true, Paint::OFF);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "ConfigMap shop/web   2 selected");
+        assert!(lines[3].starts_with("a         ✔ yes"), "{text}");
+        assert!(
+            lines[4].contains("it is there, and would not be chosen now: the placement's"),
+            "{text}"
+        );
+        assert!(
+            lines[4].ends_with("change the cluster's labels, or the selector"),
+            "{text}"
+        );
+        assert!(lines[5].contains("– no"), "{text}");
+        assert!(lines[5].contains("it has the taint gpu:NoSchedule"), "{text}");
+        assert!(
+            lines[6].contains("it would be chosen if the template were placed now"),
+            "{text}"
+        );
+        let value = answer.value();
+        assert_eq!(value["clusters"][2]["selected"], false);
+        assert!(
+            value["clusters"][2]["help"].as_str().unwrap().contains("taint"),
+            "{value}"
+        );
+    }
+
+    #[test]
+    fn what_has_no_binding_is_said() {
+        let error = Answer::of(&id("other"), &objects())
+            .map_err(|e| e.to_string())
+            .unwrap_err();
+        assert!(
+            error.contains("`lockgate status configmap/other -n shop` says why"),
+            "{error}"
+        );
+    }
+}
