@@ -30,7 +30,12 @@ async fn shop() -> TestHub {
             "metadata": {"name": name, "labels": labels},
             "spec": {"hubAcceptsClient": true, "taints": taints},
         });
-        hub.local.create(cluster).await.unwrap();
+        let mut cluster = hub.local.create(cluster).await.unwrap();
+        let time = "2026-01-01T00:00:00Z";
+        cluster["status"] = json!({"conditions": [{
+            "type": "ManagedClusterJoined", "status": "True", "reason": "Joined", "message": "", "lastTransitionTime": time,
+        }]});
+        hub.local.update_status(cluster).await.unwrap();
     }
     for object in [
         json!({
