@@ -143,7 +143,8 @@ pub struct RootPlan {
     pub record: RolloutRecord,
     /// The replicas that are made or written, without a status.
     pub writes: Vec<Policy>,
-    /// Whether these writes are only the first part: the root is looked at again before anything is told.
+    /// Whether the root is looked at again before anything is told: these writes are only the first part, or somebody was
+    /// released by them.
     pub again: bool,
     /// How far every cluster is, by name; told when all is written.
     pub standings: Vec<Standing>,
@@ -266,8 +267,11 @@ pub fn plan(input: &RootInput<'_>) -> RootPlan {
         );
     }
     let (mut writes, mut standings) = (Vec::new(), Vec::new());
+    // What is said of a cluster that was just released holds from the next look on.
+    let mut releases = false;
     for (row, step) in rows.iter().zip(&run.steps) {
         let released = matches!(step.act, Act::Release(_)) && !again;
+        releases |= released;
         let next = if released {
             let mark = Mark {
                 revision: record.revision,
@@ -302,7 +306,7 @@ pub fn plan(input: &RootInput<'_>) -> RootPlan {
         recheck_at: run.recheck_at,
         record,
         writes,
-        again,
+        again: again || releases,
         standings,
     }
 }

@@ -198,12 +198,16 @@ fn an_undo_can_be_given_up_and_a_way_back_cannot() {
     let mut record = super::record(3, 2);
     record.back = Some(Back {
         forward: true,
+        to: record.good.clone(),
         ..Back::default()
     });
     let new = told("new", 3, 0);
     let members = [member("a", Some(&new), Seen::Bad)];
     let groups = one_group(&members);
     assert!(decided(&record, &follows, &groups, &members, &[], 1).rolls_back);
-    record.back = Some(Back::default());
+    record.back = Some(Back {
+        to: record.good.clone(),
+        ..Back::default()
+    });
     assert!(!decided(&record, &follows, &groups, &members, &[], 1).rolls_back);
 }
