@@ -24,4 +24,4 @@ pub mod words;
 pub use judge::{Judged, Objects, Remedy, Served, Standing, Subject, judge, status_fits};
 pub use objects::is_same;
 pub use rules::{Compliance, Every, Fault, Prune, Recreate, Rules, Template};
-pub use status::{Concluded, Evaluated, Outcome, awaits_status, conclude};
+pub use status::{Concluded, Evaluated, Outcome, awaits_status, conclude, is_new};

@@ -87,3 +87,12 @@ pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
 pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     annotations(object)?.get(key)?.as_str()
 }
+
+/// Whether a manager of that name wrote a part of the object that nobody wrote after it.
+pub fn is_managed_by(object: &Value, manager: &str) -> bool {
+    let entries = object["metadata"]["managedFields"].as_array();
+    entries
+        .into_iter()
+        .flatten()
+        .any(|entry| text(entry, "manager") == manager)
+}

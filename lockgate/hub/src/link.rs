@@ -176,6 +176,16 @@ impl Link {
         self.write(Method::POST, collection, JSON, body).await
     }
 
+    /// Creates an object under a manager's name of its own, by which its maker is known for as long as it lives.
+    pub(crate) async fn create_as(
+        &self,
+        manager: &str,
+        collection: &str,
+        body: Vec<u8>,
+    ) -> Result<Bytes, LinkError> {
+        self.write_as(manager, Method::POST, collection, JSON, body).await
+    }
+
     /// Replaces an object, or its status.
     pub async fn replace(&self, path: &str, body: Vec<u8>) -> Result<Bytes, LinkError> {
         self.write(Method::PUT, path, JSON, body).await
@@ -223,8 +233,20 @@ impl Link {
         content_type: HeaderValue,
         body: Vec<u8>,
     ) -> Result<Bytes, LinkError> {
+        self.write_as(FIELD_MANAGER, method, path, content_type, body)
+            .await
+    }
+
+    async fn write_as(
+        &self,
+        manager: &str,
+        method: Method,
+        path: &str,
+        content_type: HeaderValue,
+        body: Vec<u8>,
+    ) -> Result<Bytes, LinkError> {
         let joint = if path.contains('?') { '&' } else { '?' };
-        let path = format!("{path}{joint}fieldManager={FIELD_MANAGER}");
+        let path = format!("{path}{joint}fieldManager={manager}");
         let _turn = self.turn().await?;
         self.ask(request(method, &path, JSON, Some((content_type, body)))?)
             .await

@@ -35,6 +35,8 @@ pub(crate) struct Patience {
     pub(crate) while_moving: Duration,
     /// While one does not.
     pub(crate) otherwise: Duration,
+    /// How soon it looks again whether they have arrived, if nobody says so: at first, and at last.
+    pub(crate) look_again: (Duration, Duration),
 }
 
 /// All members that have a lane.
@@ -132,15 +134,17 @@ impl Members {
         }
     }
 
-    /// Whether a template's status should wait a little for Works that are on their way.
+    /// How soon to look again, if a template's status should wait a little for Works that are on their way. Its walk may be
+    /// about to make more of them.
     pub(crate) fn wait_for(
         &self,
         id: &TemplateId,
         works: &[Key],
+        is_walked: bool,
         is_untold: impl Fn(&Key) -> bool,
         patience: Patience,
-    ) -> bool {
-        let (mut under_way, mut moving) = (false, true);
+    ) -> Option<Duration> {
+        let (mut under_way, mut moving) = (is_walked, true);
         for work in works {
             let lane = names::cluster_of(&work.namespace).and_then(|cluster| self.lane(cluster));
             let unsent = lane.filter(|lane| {
@@ -152,19 +156,20 @@ impl Members {
         let mut waiting = self.waiting.lock();
         if !under_way {
             waiting.remove(id);
-            return false;
+            return None;
         }
-        let since = *waiting.entry(id.clone()).or_insert_with(Instant::now);
-        let patience = if moving {
+        let waited = waiting.entry(id.clone()).or_insert_with(Instant::now).elapsed();
+        let limit = if moving {
             patience.while_moving
         } else {
             patience.otherwise
         };
-        if since.elapsed() < patience {
-            return true;
+        if waited < limit {
+            // Among many thousands everybody waits long, and to look often would cost more than to send.
+            return Some(waited.clamp(patience.look_again.0, patience.look_again.1));
         }
         waiting.remove(id);
-        false
+        None
     }
 
     /// Whether nothing is to be sent that could be sent.

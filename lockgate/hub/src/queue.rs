@@ -262,6 +262,12 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             .is_some_and(|entry| entry.queued || entry.in_hand || entry.soon.is_some())
     }
 
+    /// Whether a key is being handled.
+    pub(crate) fn is_in_hand(&self, key: &K) -> bool {
+        let state = self.state.lock();
+        state.entries.get(key).is_some_and(|entry| entry.in_hand)
+    }
+
     /// Whether nothing is ready, in hand or coming soon.
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.state.lock();

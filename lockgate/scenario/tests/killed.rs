@@ -18,6 +18,7 @@ use lockgate_scenario::Variant;
 /// Scenarios that write all that there is to write: claims, bindings, Works, copies, removals; claims without bindings, claims
 /// that move alone, records of a gate that is switched.
 const KILLED: &[&str] = &[
+    "compliance/pruning-waits-for-enforcement",
     "lazy/simple-2-policy-after-template",
     "ocm-placement/decision-groups",
     "pipeline/hand-deleted-work",

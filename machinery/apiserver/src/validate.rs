@@ -12,7 +12,7 @@ use crate::status::ApiError;
 use crate::{admission, meta, scale};
 
 /// Refuses a new object that breaks the rules of its kind.
-pub(crate) fn create(_server: &Inner, resource: &Resource, content: &Value) -> Result<(), ApiError> {
+pub(crate) fn create(_server: &Inner, resource: &Resource, content: &mut Value) -> Result<(), ApiError> {
     let errors = match &resource.source {
         Source::BuiltIn { .. } => {
             let mut errors = validation::validate_create(resource.gvk(), content);
@@ -21,10 +21,11 @@ pub(crate) fn create(_server: &Inner, resource: &Resource, content: &Value) -> R
         }
         Source::Custom(custom) => {
             let mut errors = validation::object_meta_create(resource.gvk(), resource.namespaced, content);
-            let object = whole(resource, content);
-            custom.schema.check_values(&object, None, &mut errors);
+            set_type(resource, content);
+            custom.schema.check_values(content, None, &mut errors);
             errors.extend(scale::check(resource, content, false));
-            custom.schema.check_rest(&object, None, &mut errors);
+            custom.schema.check_rest(content, None, &mut errors);
+            meta::strip_type(content);
             errors
         }
     };
@@ -36,8 +37,8 @@ pub(crate) fn update(
     _server: &Inner,
     resource: &Resource,
     part: Part,
-    new: &Value,
-    old: &Value,
+    new: &mut Value,
+    old: &mut Value,
 ) -> Result<(), ApiError> {
     let errors = match &resource.source {
         Source::BuiltIn { .. } => {
@@ -51,18 +52,19 @@ pub(crate) fn update(
         }
         Source::Custom(custom) => {
             let mut errors = validation::object_meta_update(resource.namespaced, new, old);
-            let (object, old) = (whole(resource, new), whole(resource, old));
+            set_type(resource, new);
+            set_type(resource, old);
             if part == Part::Status {
-                custom
-                    .schema
-                    .check_status_values(&object, Some(&old), &mut errors);
+                custom.schema.check_status_values(new, Some(old), &mut errors);
                 errors.extend(scale::check(resource, new, true));
-                custom.schema.check_status_rest(&object, Some(&old), &mut errors);
+                custom.schema.check_status_rest(new, Some(old), &mut errors);
             } else {
-                custom.schema.check_values(&object, Some(&old), &mut errors);
+                custom.schema.check_values(new, Some(old), &mut errors);
                 errors.extend(scale::check(resource, new, false));
-                custom.schema.check_rest(&object, Some(&old), &mut errors);
+                custom.schema.check_rest(new, Some(old), &mut errors);
             }
+            meta::strip_type(new);
+            meta::strip_type(old);
             errors
         }
     };
@@ -147,11 +149,9 @@ fn check_selectable(version: &Value, schema: &Value, path: &FieldPath) -> Vec<Fi
     errors
 }
 
-/// Rules see the object with its type.
-fn whole(resource: &Resource, content: &Value) -> Value {
-    let mut object = content.clone();
-    meta::set_type(&mut object, &resource.api_version(), &resource.kind);
-    object
+/// Rules see the object with its type. It is put on and taken off again: a copy of the whole would cost more than the rules.
+fn set_type(resource: &Resource, content: &mut Value) {
+    meta::set_type(content, &resource.api_version(), &resource.kind);
 }
 
 fn refuse(resource: &Resource, content: &Value, errors: Vec<FieldError>) -> Result<(), ApiError> {

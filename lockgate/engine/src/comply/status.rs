@@ -188,6 +188,17 @@ fn find<'a>(status: &'a ConfigurationStatus, object: &RelatedRef) -> Option<&'a 
     all.into_iter().find(|known| known.object == *object)
 }
 
+/// Whether an object is there that nothing has been said of yet.
+pub fn is_new(previous: Option<&ConfigurationStatus>, subject: &Subject, one: &Judged) -> bool {
+    let [name] = &*one.names else {
+        return false;
+    };
+    let object = reference(subject, &one.namespace, name);
+    let known = previous.and_then(|previous| find(previous, &object));
+    let uid = known.and_then(|known| Some(&known.properties.as_ref()?.uid));
+    !one.made && !one.uid.is_empty() && uid != Some(&one.uid)
+}
+
 /// What is told of objects that were judged.
 fn related_objects(
     one: &Judged,

@@ -320,6 +320,8 @@ async fn lasting_token(link: &Link, request: &JoinRequest) -> Result<Option<Stri
         .map_err(member(doing.clone()))?;
     let path = secrets.object(rights::MEMBER_NAMESPACE, &name);
     let begun = tokio::time::Instant::now();
+    // Most servers fill it in a moment.
+    let mut wait = LOOK_EVERY / 32;
     loop {
         let body = link.get(&path).await.map_err(member(doing.clone()))?;
         let secret: Value = parse(&body).map_err(member(doing.clone()))?;
@@ -329,7 +331,8 @@ async fn lasting_token(link: &Link, request: &JoinRequest) -> Result<Option<Stri
         if begun.elapsed() >= request.token_patience {
             break;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LOOK_EVERY);
     }
     // Nobody fills it: an empty Secret would only puzzle people.
     let _ = link.delete(&path, &crate::link::DeleteOptions::default()).await;

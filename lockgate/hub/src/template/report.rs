@@ -32,20 +32,20 @@ use crate::state::{self, State};
 const PATIENCE: Patience = Patience {
     while_moving: Duration::from_secs(180),
     otherwise: Duration::from_secs(20),
+    look_again: (Duration::from_millis(500), Duration::from_secs(10)),
 };
 /// The condition of a binding whose template follows a strategy.
 const ROLLED_OUT: &str = "RolledOut";
-/// How soon it looks again whether they have arrived, if nobody says so.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Writes the binding's status and the template's.
 pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {
     let works = state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name));
     let keys: Vec<Key> = works.iter().map(|work| work.key.clone()).collect();
     let is_untold = |key: &Key| state.tellings.is_pending(key);
-    if state.members.wait_for(id, &keys, is_untold, PATIENCE) {
+    let is_walked = state.templates.is_in_hand(id);
+    if let Some(soon) = state.members.wait_for(id, &keys, is_walked, is_untold, PATIENCE) {
         // The last of them brings us here again, most often.
-        state.reports.add_soon(id.clone(), 1, LOOK_AGAIN);
+        state.reports.add_soon(id.clone(), 1, soon);
         return Ok(());
     }
     let (cache, resource) = state.bindings(&id.namespace);

@@ -49,7 +49,7 @@ pub(crate) fn start_logging() {
 }
 
 /// How many scenarios run at once where each has servers of its own: most of their time they wait.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 
 /// The files whose folder and name contain `SCENARIO`.
 #[allow(dead_code, reason = "not every test that shares this module runs files")]

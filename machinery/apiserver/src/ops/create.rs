@@ -46,7 +46,7 @@ pub(crate) async fn create(
     prepare(resource, &mut content);
     meta::drop_repeated_owners(&mut content);
     admission::mutate(server, resource, &mut content, None)?;
-    validate::create(server, resource, &content)?;
+    validate::create(server, resource, &mut content)?;
     let mut attempts = if generated { GENERATE_ATTEMPTS } else { 1 };
     loop {
         let name = meta::name(&content).to_owned();

@@ -63,7 +63,7 @@ pub(crate) async fn update(
             .store
             .get(&key)
             .ok_or_else(|| ApiError::not_found(resource.subject(), name))?;
-        let old = resource.content(&stored.value);
+        let mut old = resource.content(&stored.value);
         let mut new = make(&old)?;
         check_identity(target, &mut new, &stored)?;
         carry_over(&old, &mut new);
@@ -76,7 +76,7 @@ pub(crate) async fn update(
         prepare(resource, part, &mut new, &old);
         meta::drop_repeated_owners(&mut new);
         admission::mutate(server, resource, &mut new, Some(&old))?;
-        validate::update(server, resource, part, &new, &old)?;
+        validate::update(server, resource, part, &mut new, &mut old)?;
         let subresource = part.subresource();
         let asked = admission::Asked {
             resource,

@@ -38,6 +38,8 @@ pub(super) struct Carrying<'a> {
     pub(super) resource: &'a Resource,
     pub(super) cache: &'a Arc<Cache>,
     pub(super) enforce: bool,
+    /// The name under which this policy makes objects.
+    pub(super) maker: &'a str,
     pub(super) tried: &'a BTreeMap<(String, String), Tried>,
 }
 
@@ -70,6 +72,17 @@ impl Carrying<'_> {
         }
     }
 
+    /// Whether this policy made an object that it finds. It was stopped then before it could say so.
+    pub(super) async fn is_maker(&self, one: &Judged) -> Result<bool, SendError> {
+        let answer = match self.visit.link.get(&self.path(one)).await {
+            Ok(answer) => answer,
+            Err(LinkError::NotFound) => return Ok(false),
+            Err(error) => return Err(SendError::Member(error)),
+        };
+        let live: Value = serde_json::from_slice(&answer).unwrap_or_default();
+        Ok(object::meta_text(&live, "uid") == one.uid && object::is_managed_by(&live, self.maker))
+    }
+
     fn path(&self, one: &Judged) -> String {
         let name = one.names.first().map_or("", String::as_str);
         self.resource.object(&one.namespace, name)
@@ -83,7 +96,8 @@ impl Carrying<'_> {
     ) -> Result<Option<String>, SendError> {
         self.visit.may_write()?;
         let collection = self.resource.collection(&one.namespace) + "?fieldValidation=Strict";
-        match self.visit.link.create(&collection, encode(object)).await {
+        let body = encode(object);
+        match self.visit.link.create_as(self.maker, &collection, body).await {
             Ok(answer) => {
                 let made = self.learn(one, &answer)?;
                 // A status that is demanded comes later, from whoever keeps it.

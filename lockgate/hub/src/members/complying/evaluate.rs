@@ -8,7 +8,8 @@ use lockgate_api::ocm::ConfigurationPolicy;
 use lockgate_api::ocm::configuration::ConfigurationStatus;
 use lockgate_api::ocm::policy::COMPLIANT;
 use lockgate_engine::comply::{
-    Concluded, Evaluated, Every, Outcome, Rules, Served, Subject, awaits_status, conclude, judge, rules,
+    Concluded, Evaluated, Every, Outcome, Prune, Rules, Served, Subject, awaits_status, conclude, is_new,
+    judge, rules,
 };
 use lockgate_engine::object;
 use serde::Deserialize;
@@ -22,6 +23,10 @@ use crate::clock::later;
 use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::template::encode_status;
+
+/// What a policy's uid follows in the name under which it makes objects. A policy that is stopped between making an object
+/// and saying so knows by that name that it is its own to remove.
+const MAKER: &str = "lockgate-policy-";
 
 /// What came of one ConfigurationPolicy.
 pub(super) struct Looked {
@@ -79,7 +84,10 @@ impl Visit<'_> {
         memory.namespaces = Some(namespaces.clone());
         let rules = memory.rules.clone();
         let (outcomes, refused) = match &*rules {
-            Ok(rules) => self.judge_all(rules, &namespaces, &mut memory, watched).await?,
+            Ok(rules) => {
+                self.judge_all(policy, rules, &namespaces, &mut memory, watched)
+                    .await?
+            }
             Err(fault) => (vec![Err(fault.clone())], None),
         };
         let concluded = conclude(
@@ -224,6 +232,7 @@ impl Visit<'_> {
     /// Judges all objects of all templates, and does what is to be done about them.
     async fn judge_all(
         &self,
+        policy: &ConfigurationPolicy,
         rules: &Rules,
         namespaces: &[String],
         memory: &mut TemplateMemory,
@@ -232,6 +241,8 @@ impl Visit<'_> {
         let mut outcomes = Vec::with_capacity(rules.templates.len());
         let mut refused = None;
         let tried = std::mem::take(&mut memory.tried);
+        let maker = format!("{MAKER}{}", policy.metadata.uid);
+        let prunes_own = rules::prune(&policy.spec) == Prune::IfCreated;
         let subjects = self.subjects(rules, namespaces).await?;
         for (template, subject) in rules.templates.iter().zip(subjects) {
             let (subject, resource) = match subject {
@@ -251,9 +262,13 @@ impl Visit<'_> {
                     resource: &resource,
                     cache: &cache,
                     enforce,
+                    maker: &maker,
                     tried: &tried,
                 };
                 let (kept, no) = carried.carry(one).await?;
+                if prunes_own && is_new(policy.status.as_ref(), &subject, one) {
+                    one.made = carried.is_maker(one).await?;
+                }
                 memory.tried.extend(kept);
                 refused = refused.or(no);
             }
