@@ -322,6 +322,10 @@ impl Hub {
                     state.metrics.sync_work(result.is_ok(), begun.elapsed());
                     template::refusals::tell(&state, &id, &result);
                     finish(&state.templates, &id, aspects, result);
+                    if state.members.is_waited_for(&id) {
+                        // Its status waited for the walk, and may wait for nothing else now.
+                        state.reports.add(id, 1);
+                    }
                 }
             });
         }

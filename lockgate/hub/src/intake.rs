@@ -252,6 +252,7 @@ pub(crate) fn wake_unplaced(state: &State) {
     for id in ids {
         state.templates.add_bulk(id, WALK);
     }
+    state.ocm.wake_unmeasured();
 }
 
 /// The clusters that rollout policies name have come or gone.

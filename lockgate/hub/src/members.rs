@@ -134,6 +134,11 @@ impl Members {
         }
     }
 
+    /// Whether a template's status waits.
+    pub(crate) fn is_waited_for(&self, id: &TemplateId) -> bool {
+        self.waiting.lock().contains_key(id)
+    }
+
     /// How soon to look again, if a template's status should wait a little for Works that are on their way. Its walk may be
     /// about to make more of them.
     pub(crate) fn wait_for(

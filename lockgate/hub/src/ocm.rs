@@ -25,6 +25,7 @@ pub(crate) mod policy_sets;
 pub(crate) mod sets;
 mod writes;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,6 +59,8 @@ pub(crate) struct Ocm {
     pub(crate) sets: Queue<Key>,
     /// Placements that need a decision.
     pub(crate) placements: Queue<Key>,
+    /// Placements that wait until members have said what they have room for.
+    unmeasured: Mutex<BTreeSet<Key>>,
     pub(crate) governance: RwLock<Governance>,
     /// Root policies that need attention.
     pub(crate) policies: Queue<Key>,
@@ -106,6 +109,7 @@ impl Ocm {
             clusters: Queue::new(clock.clone(), metrics.queue("managed-cluster")),
             sets: Queue::new(clock.clone(), metrics.queue("cluster-set")),
             placements: Queue::new(clock.clone(), metrics.queue("placement")),
+            unmeasured: Mutex::default(),
             governance: RwLock::default(),
             policies: Queue::new(clock.clone(), metrics.queue("root-policy")),
             policy_sets: Queue::new(clock.clone(), metrics.queue("policy-set")),
@@ -115,6 +119,13 @@ impl Ocm {
     /// Policies: roots, and their replicas in the namespaces of clusters.
     pub(crate) fn policy_cache(&self) -> &Arc<Cache> {
         &self.caches.policies
+    }
+
+    /// Members have said what they have room for: placements that waited for it are decided.
+    pub(crate) fn wake_unmeasured(&self) {
+        for key in std::mem::take(&mut *self.unmeasured.lock()) {
+            self.placements.add(key, 1);
+        }
     }
 
     /// Whether a cluster's ManagedCluster has still to go.

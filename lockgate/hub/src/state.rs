@@ -165,6 +165,14 @@ impl State {
         (fleet.list.clone(), fleet.rooms.clone())
     }
 
+    /// Whether members have said what they have room for, as far as they can. They are asked from now on.
+    pub(crate) fn room_is_known(&self) -> bool {
+        let clusters = self.cluster_reconciler.get();
+        clusters
+            .and_then(std::sync::Weak::upgrade)
+            .is_none_or(|clusters| clusters.measure())
+    }
+
     /// Looks at a template again at this time, if nothing happens to it before.
     pub(crate) fn wake_at(&self, id: &TemplateId, due: Timestamp) {
         let mut alarms = self.alarms.lock();

@@ -22,3 +22,9 @@ async fn every_scenario_holds() {
     };
     support::assert_passed(&support::run_embedded(support::chosen(), variant).await);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fight_names_the_other_side() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/drift-fight.yaml");
+    support::assert_passed(&support::run_embedded([file], Variant::Plain).await);
+}

@@ -15,8 +15,6 @@ pub struct CustomVersion {
     pub(crate) schema: CustomSchema,
     /// The version that the definition stores.
     pub(crate) storage_version: String,
-    /// The version's schema as it was declared, for OpenAPI.
-    pub(crate) openapi: Value,
     pub(crate) columns: CustomColumns,
     /// Selectable fields: the name in a field selector, and where it is.
     pub(crate) selectable: Vec<(String, JsonPath)>,
@@ -49,8 +47,7 @@ impl CustomVersion {
         successor: Option<&str>,
     ) -> Result<Self, String> {
         let name = version["name"].as_str().unwrap_or("");
-        let openapi = version["schema"]["openAPIV3Schema"].clone();
-        let schema = CustomSchema::new(&openapi).map_err(|e| e.to_string())?;
+        let schema = CustomSchema::new(&version["schema"]["openAPIV3Schema"]).map_err(|e| e.to_string())?;
         let mut selectable = Vec::new();
         for field in version["selectableFields"].as_array().into_iter().flatten() {
             let path = field["jsonPath"].as_str().unwrap_or("");
@@ -83,7 +80,6 @@ impl CustomVersion {
             edition: NEXT_EDITION.fetch_add(1, Ordering::Relaxed),
             schema,
             storage_version: storage_version.to_owned(),
-            openapi,
             columns: CustomColumns::of_version(version),
             selectable,
             has_status: version["subresources"]["status"].is_object(),

@@ -117,7 +117,7 @@ fn document(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
         match &resource.source {
             Source::BuiltIn { .. } => copy_with_references(&components, &name, &mut schemas),
             Source::Custom(custom) => {
-                schemas.insert(name.clone(), custom_schema(resource, &custom.openapi));
+                schemas.insert(name.clone(), custom_schema(resource, custom.schema.declared()));
                 copy_with_references(&components, OBJECT_META, &mut schemas);
             }
         }

@@ -1,8 +1,11 @@
 //! The schema of one version of a custom resource, with its walks in the server's order.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use machinery_value::field::{FieldError, FieldErrorKind, FieldPath};
+use machinery_value::hash::{ValueHash, canonical_hash};
 use serde_json::Value;
 
 use crate::cel::check_rules;
@@ -11,21 +14,60 @@ use crate::{default, go, prune, validate};
 
 /// The schema of a custom resource. Cheap to copy.
 #[derive(Clone, Debug)]
-pub struct CustomSchema {
-    set: Arc<SchemaSet>,
+pub struct CustomSchema(Arc<Built>);
+
+#[derive(Debug)]
+struct Built {
+    declared: Value,
+    set: SchemaSet,
+    /// Whether it passed the check for definitions without and with a status of their own.
+    sound: [AtomicBool; 2],
 }
 
+/// The schemas that somebody uses. Servers of one process mostly have the same definitions, and a schema that is built is
+/// large.
+static IN_USE: LazyLock<Mutex<HashMap<ValueHash, Weak<Built>>>> = LazyLock::new(Mutex::default);
+
 impl CustomSchema {
-    /// Builds the schema from `openAPIV3Schema`. It should have passed [`crate::check_crd_schema`].
+    /// Builds the schema from `openAPIV3Schema`, or shares one that is there. It should have passed
+    /// [`crate::check_crd_schema`].
     pub fn new(schema: &Value) -> Result<Self, SchemaError> {
-        Ok(Self {
-            set: Arc::new(SchemaSet::from_crd(schema)?),
-        })
+        let hash = canonical_hash(schema);
+        let in_use = || IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = in_use().get(&hash).and_then(Weak::upgrade);
+        // Numbers that are written in different ways have the same hash.
+        if let Some(built) = known.filter(|built| built.declared == *schema) {
+            return Ok(Self(built));
+        }
+        let built = Arc::new(Built {
+            declared: schema.clone(),
+            set: SchemaSet::from_crd(schema)?,
+            sound: Default::default(),
+        });
+        let mut in_use = in_use();
+        in_use.retain(|_, built| built.strong_count() > 0);
+        in_use.insert(hash, Arc::downgrade(&built));
+        Ok(Self(built))
+    }
+
+    /// As it was declared.
+    pub fn declared(&self) -> &Value {
+        &self.0.declared
+    }
+
+    /// Whether it is known to be a sound schema of a definition with or without a status of its own.
+    pub(crate) fn is_sound(&self, status: bool) -> bool {
+        self.0.sound[usize::from(status)].load(Ordering::Acquire)
+    }
+
+    /// Remembers that it is sound.
+    pub(crate) fn set_sound(&self, status: bool) {
+        self.0.sound[usize::from(status)].store(true, Ordering::Release);
     }
 
     /// The schema of the whole object.
     pub fn root(&self) -> SchemaRef<'_> {
-        self.set.at(crate::schema::NodeId(0))
+        self.0.set.at(crate::schema::NodeId(0))
     }
 
     /// Removes unknown fields and returns their paths.

@@ -12,6 +12,7 @@ mod shape;
 use machinery_value::field::{FieldError, FieldPath};
 use serde_json::{Map, Value};
 
+use crate::custom::CustomSchema;
 use crate::go;
 use crate::schema::{SchemaSet, Subtree};
 
@@ -55,6 +56,13 @@ pub fn check_crd_schema(schema: &Value, path: &FieldPath, options: StructuralOpt
     };
     let mut errors = Vec::new();
     let node = Schema(fields);
+    let built = CustomSchema::new(schema);
+    if built
+        .as_ref()
+        .is_ok_and(|built| built.is_sound(options.status_subresource))
+    {
+        return errors;
+    }
     if options.status_subresource {
         check_root_keywords(node, path, &mut errors);
     }
@@ -64,8 +72,8 @@ pub fn check_crd_schema(schema: &Value, path: &FieldPath, options: StructuralOpt
             "nullable cannot be true at the root",
         ));
     }
-    let set = match SchemaSet::from_crd(schema) {
-        Ok(set) => set,
+    let built = match built {
+        Ok(built) => built,
         Err(problem) => {
             errors.push(go::invalid(
                 path,
@@ -75,7 +83,7 @@ pub fn check_crd_schema(schema: &Value, path: &FieldPath, options: StructuralOpt
             return errors;
         }
     };
-    let Some(root) = set.root("") else { return errors };
+    let root = built.root();
     let before = errors.len();
     // Keywords that no structural schema may hold are reported once, by the last step.
     let supported = openapi::is_supported(node);
@@ -91,6 +99,9 @@ pub fn check_crd_schema(schema: &Value, path: &FieldPath, options: StructuralOpt
     }
     let sound = supported && errors.len() == before;
     openapi::check(node, sound.then_some(root), path, &mut errors);
+    if errors.is_empty() {
+        built.set_sound(options.status_subresource);
+    }
     errors
 }
 

@@ -48,6 +48,12 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Whether it prefers clusters by what they have room for.
+    pub fn prefers_room(&self) -> bool {
+        let mut weighted = self.prioritizers.iter().filter(|(_, weight)| *weight != 0);
+        weighted.any(|(prioritizer, _)| matches!(prioritizer, Prioritizer::Allocatable(_)))
+    }
+
     /// Reads a placement.
     pub fn read(placement: &Placement) -> Result<Self, Misconfigured> {
         let spec = &placement.spec;

@@ -310,6 +310,13 @@ impl Fleet {
         choose(bound.map(String::as_str), wanted, |set| self.has_set(set))
     }
 
+    /// Whether a ManagedCluster says what the cluster has room for, or there is none.
+    pub(crate) fn knows_room(&self, name: &str) -> bool {
+        self.clusters
+            .get(name)
+            .is_none_or(|known| !known.candidate.cluster.status.allocatable.is_empty())
+    }
+
     /// The clusters of these sets, by name.
     pub(crate) fn candidates(&self, choice: &Choice) -> Vec<(&str, &Known)> {
         let Choice::Sets(sets) = choice else {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use lockgate_api::ObjectMeta;
 use lockgate_api::meta::OwnerReference;
 use lockgate_api::ocm::placement::{ClusterDecision, DecisionStatus, PlacementStatus};
 use lockgate_api::ocm::{DISABLED, GROUP_INDEX, GROUP_NAME, PLACEMENT, PlacementDecision};
+use lockgate_api::{Cluster, ObjectMeta};
 use lockgate_engine::placement::prioritize::{Context, Prioritizer};
 use lockgate_engine::placement::publish::GroupLabels;
 use lockgate_engine::placement::{
@@ -81,6 +81,11 @@ async fn settle(state: &State, key: &Key) -> Result<(), PassError> {
     if placement.metadata.deleting() || placement.metadata.annotation(DISABLED) == Some("true") {
         return Ok(());
     }
+    if reading.rules().as_ref().is_ok_and(|rules| rules.prefers_room()) && !room_is_told(state, key) {
+        return Err(PassError::NotYet(
+            "members have not yet said what they have room for".to_owned(),
+        ));
+    }
     let plan = plan(state, key, &reading);
     if let Some(recheck) = plan.recheck {
         state.ocm.placements.add_at(key.clone(), 1, recheck);
@@ -105,6 +110,28 @@ async fn settle(state: &State, key: &Key) -> Result<(), PassError> {
     let what = "failed to write a placement's status";
     replace_status(state, &state.ocm.caches.placements, &resource, key, body, what).await?;
     Ok(())
+}
+
+/// Whether what members have room for has come as far as their ManagedClusters: a decision without it would be another one a
+/// moment later.
+fn room_is_told(state: &State, key: &Key) -> bool {
+    // Whoever tells in between finds it waiting.
+    state.ocm.unmeasured.lock().insert(key.clone());
+    if !state.room_is_known() {
+        return false;
+    }
+    let fleet = state.ocm.fleet.read();
+    let is_told = |cluster: &Arc<Cluster>| {
+        let summary = cluster.status.rest.get("resourceSummary");
+        let amounts = summary.and_then(|summary| summary["allocatable"].as_object());
+        let has_room = amounts.is_some_and(|amounts| !amounts.is_empty());
+        !has_room || fleet.knows_room(&cluster.metadata.name)
+    };
+    let told = state.clusters().iter().all(is_told);
+    if told {
+        state.ocm.unmeasured.lock().remove(key);
+    }
+    told
 }
 
 fn plan(state: &State, key: &Key, reading: &Reading) -> Plan {

@@ -26,7 +26,7 @@ impl Walk<'_> {
         }
         rebalance::ask(self.state, self.id, binding);
         if place::asks_for_room(&binding.spec, self.state.gates)
-            && !self.room_is_known()
+            && !self.state.room_is_known()
             && self.is_due(binding)
         {
             self.state.unmeasured.lock().insert(self.id.clone());
@@ -41,14 +41,6 @@ impl Walk<'_> {
         };
         self.settle(binding, &placed, told, &mut verdict);
         Ok(verdict)
-    }
-
-    /// Whether members have said what they have room for, as far as they can.
-    fn room_is_known(&self) -> bool {
-        let clusters = self.state.cluster_reconciler.get();
-        clusters
-            .and_then(std::sync::Weak::upgrade)
-            .is_none_or(|clusters| clusters.measure())
     }
 
     /// Whether there is a reason to place it anew.
