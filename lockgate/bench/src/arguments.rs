@@ -37,10 +37,13 @@ pub struct ApiArguments {
     /// How many watches of one collection
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive)]
     pub watchers: usize,
+    /// How many watches of one kind while it changes a hundred times a second
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = positive)]
+    pub crowd: usize,
     /// How many members to start in one process
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = positive)]
     pub members: usize,
-    /// Measure creates, gets, updates and lists of Deployments too
+    /// Measure creates, gets, updates, applies and lists of Deployments too
     #[arg(long)]
     pub deployments: bool,
     /// Measure only these
@@ -68,6 +71,7 @@ impl ApiArguments {
             self.operations = self.operations.min(200);
             self.repeat = 1;
             self.watchers = self.watchers.min(20);
+            self.crowd = self.crowd.min(50);
             self.members = self.members.min(20);
         }
         self.objects.retain(|count| *count > 0);
@@ -114,9 +118,13 @@ pub enum Section {
     Start,
     /// Creates, gets, updates and lists.
     Operations,
+    /// Server-side apply: of new objects, of nothing new, and by a second manager.
+    Apply,
     /// Events to many watches.
     Watch,
-    /// Memory with few and many objects.
+    /// A thousand watches of one kind, at a fixed pace.
+    Crowd,
+    /// Memory with few and many objects, and opening the data again.
     Memory,
 }
 

@@ -18,6 +18,7 @@ use tokio_rustls::TlsConnector;
 use crate::error::BenchError;
 use crate::kubeconfig::{Credential, Target};
 
+const JSON: &str = "application/json";
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 /// Enough for a list of 100,000 objects.
 const ANSWER_LIMIT: usize = 1 << 30;
@@ -38,6 +39,8 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) body: Bytes,
+    /// What the body is, if there is one.
+    content_type: &'static str,
     pub(crate) expected: StatusCode,
 }
 
@@ -47,6 +50,7 @@ impl Call {
             method: Method::GET,
             path: path.into(),
             body: Bytes::new(),
+            content_type: JSON,
             expected: StatusCode::OK,
         }
     }
@@ -56,6 +60,7 @@ impl Call {
             method: Method::POST,
             path: path.into(),
             body,
+            content_type: JSON,
             expected: StatusCode::CREATED,
         }
     }
@@ -65,7 +70,19 @@ impl Call {
             method: Method::PUT,
             path: path.into(),
             body,
+            content_type: JSON,
             expected: StatusCode::OK,
+        }
+    }
+
+    /// A server-side apply: of a new object, or to one that is there.
+    pub(crate) fn apply(path: &str, manager: &str, body: Bytes, new: bool) -> Self {
+        Self {
+            method: Method::PATCH,
+            path: format!("{path}?fieldManager={manager}"),
+            body,
+            content_type: "application/apply-patch+yaml",
+            expected: if new { StatusCode::CREATED } else { StatusCode::OK },
         }
     }
 
@@ -146,9 +163,9 @@ impl Client {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(format!("https://{}{}", self.authority, call.path))
-            .header(header::ACCEPT, "application/json");
+            .header(header::ACCEPT, JSON);
         if !call.body.is_empty() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
+            request = request.header(header::CONTENT_TYPE, call.content_type);
         }
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token);

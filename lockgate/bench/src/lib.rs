@@ -2,7 +2,7 @@
 //! through the control plane costs (`fleet`), and placing in a large fleet (`placing`).
 //!
 //! ```text
-//!   arguments ─▶ servers (start, stop) ─▶ sections: members · start · operations · watch · memory ─▶ report
+//!   arguments ─▶ servers (start, stop) ─▶ sections: members · start · operations · apply · watch · crowd · memory ─▶ report
 //!                                              │
 //!                                 client (TLS, HTTP/2) and load (closed loop, verified)
 //! ```
@@ -13,8 +13,10 @@
 //! 2. A figure is only reported when what the server did was read back and found right: a run with one mismatch fails.
 //! 3. The servers run with their defaults; what was written durably is said in the report.
 
+mod apply;
 mod arguments;
 mod client;
+mod cost;
 mod error;
 mod fleet;
 mod kubeconfig;

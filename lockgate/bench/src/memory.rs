@@ -1,4 +1,4 @@
-//! How much memory a server takes, idle and with many objects.
+//! How much memory a server takes, idle and with many objects; and how long it takes to open their data again.
 
 use std::time::Duration;
 
@@ -32,7 +32,11 @@ pub(crate) async fn measure(
         fill_and_record(&running, arguments, report)
             .await
             .map_err(BenchError::on(side))?;
-        running.stop().await?;
+        reopen(servers, running, arguments, report)
+            .await
+            .map_err(BenchError::on(side))?
+            .stop()
+            .await?;
     }
     Ok(())
 }
@@ -56,6 +60,36 @@ async fn fill_and_record(
     }
     // Reading back takes memory too: it comes last.
     verify::collection(&client, &CONFIG_MAP, NAMESPACE, present, 0).await
+}
+
+/// Starts a server again with everything that was written, again and again; afterwards all of it must be there.
+async fn reopen(
+    servers: &Servers,
+    mut running: Running,
+    arguments: &ApiArguments,
+    report: &mut Report,
+) -> Result<Running, BenchError> {
+    let Some(&count) = arguments.objects.last() else {
+        return Ok(running);
+    };
+    let what = format!("{count} objects: start until ready");
+    let label = Label::new("Opening a data directory", what, Unit::Milliseconds);
+    let label = match count {
+        100_000 => label.goal(Goal::Below(2_000.0)),
+        _ => label,
+    };
+    let progress = Progress::start(
+        format!("starting with {count} objects ({:?})", running.side),
+        arguments.repeat,
+    );
+    for _ in 0..arguments.repeat {
+        running = servers.start_again(running).await?;
+        report.record(running.side, label.clone(), running.took.as_secs_f64() * 1e3);
+        progress.advance(1);
+    }
+    let client = running.client(1).await?;
+    verify::collection(&client, &CONFIG_MAP, NAMESPACE, count, 0).await?;
+    Ok(running)
 }
 
 async fn fill(

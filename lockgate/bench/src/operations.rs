@@ -6,10 +6,11 @@ use bytes::Bytes;
 
 use crate::arguments::ApiArguments;
 use crate::client::{Call, Client};
+use crate::cost::{Cost, Phrase};
 use crate::error::BenchError;
-use crate::operations::subject::{Cost, PHASES, Phase, Subject};
+use crate::operations::subject::{PHASES, Phase, Subject};
 use crate::payload::{CONFIG_MAP, DEPLOYMENT, Kind};
-use crate::report::{Goal, Label, Report, Unit};
+use crate::report::{Goal, Report};
 use crate::servers::{Running, Side};
 use crate::verify;
 
@@ -80,52 +81,19 @@ fn record(report: &mut Report, side: Side, kind: &Kind, phase: Phase, arguments:
             None,
         ),
     };
-    let latency = if matches!(phase, Phase::ListPages) {
-        "page latency"
-    } else {
-        "latency"
-    };
-    let mut add = |name: String, unit: Unit, goal: Option<Goal>, value: f64| {
-        let section = if kind.name == "ConfigMap" {
+    let phrase = Phrase {
+        section: if kind.name == "ConfigMap" {
             "Operations: ConfigMaps of 2 KB"
         } else {
             "Operations: Deployments"
-        };
-        report.record(
-            side,
-            Label {
-                goal,
-                ..Label::new(section, name, unit)
-            },
-            value,
-        );
+        },
+        what: &what,
+        latency: if matches!(phase, Phase::ListPages) {
+            "page latency"
+        } else {
+            "latency"
+        },
+        goal,
     };
-    add(what.clone(), Unit::PerSecond, goal, cost.per_second);
-    add(
-        format!("{what}: {latency} p50"),
-        Unit::Milliseconds,
-        None,
-        cost.latencies.quantile(0.5),
-    );
-    add(
-        format!("{what}: {latency} p99"),
-        Unit::Milliseconds,
-        None,
-        cost.latencies.quantile(0.99),
-    );
-    add(
-        format!("{what}: server CPU each"),
-        Unit::Milliseconds,
-        None,
-        cost.server_cpu,
-    );
-    add(
-        format!("{what}: client CPU each"),
-        Unit::Milliseconds,
-        None,
-        cost.client_cpu,
-    );
-    if let Some(size) = cost.size {
-        add(format!("{what}: size of the answer"), Unit::Megabytes, None, size);
-    }
+    cost.record(report, side, &phrase);
 }

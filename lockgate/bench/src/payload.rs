@@ -69,6 +69,29 @@ impl Kind {
         Bytes::from(object.to_string())
     }
 
+    /// What a second manager applies to an object: one entry beside those of the first.
+    pub(crate) fn addition(&self, number: usize) -> Bytes {
+        let leaf = json!({ADDED: added(number)});
+        let nested = self
+            .essence
+            .rsplit('/')
+            .filter(|key| !key.is_empty())
+            .fold(leaf, |inner, key| json!({key: inner}));
+        let mut object =
+            json!({"apiVersion": self.api_version, "kind": self.name, "metadata": {"name": name(number)}});
+        if let (Some(object), Value::Object(nested)) = (object.as_object_mut(), nested) {
+            object.extend(nested);
+        }
+        Bytes::from(object.to_string())
+    }
+
+    /// Whether an object is the one of that number and revision, with what the second manager added.
+    pub(crate) fn is_with_addition(&self, object: &Value, number: usize, revision: u64) -> bool {
+        let mut expected = content(number, revision);
+        expected[ADDED] = added(number).into();
+        object["metadata"]["name"] == name(number).as_str() && object.pointer(self.essence) == Some(&expected)
+    }
+
     /// Whether an object is the one of that number and revision.
     pub(crate) fn is(&self, object: &Value, number: usize, revision: u64) -> bool {
         object["metadata"]["name"] == name(number).as_str()
@@ -83,6 +106,13 @@ pub(crate) fn name(number: usize) -> String {
 /// The number in a name.
 pub(crate) fn number(name: &str) -> Option<usize> {
     name.strip_prefix("bench-")?.parse().ok()
+}
+
+/// The entry of the second manager.
+const ADDED: &str = "second";
+
+fn added(number: usize) -> String {
+    format!("{:016x}", mix(number as u64))
 }
 
 const ENTRIES: u64 = 14;
@@ -127,6 +157,17 @@ mod tests {
             assert!(kind.is(&object, 7, 1));
             assert!(!kind.is(&object, 7, 2) && !kind.is(&object, 8, 1));
         }
+    }
+
+    #[test]
+    fn an_addition_is_one_entry() {
+        let addition: Value = serde_json::from_slice(&DEPLOYMENT.addition(7)).unwrap();
+        let entry = &addition["spec"]["template"]["metadata"]["annotations"][ADDED];
+        assert_eq!(*entry, added(7).as_str(), "{addition}");
+        let mut object: Value = serde_json::from_slice(&CONFIG_MAP.body(7, 1, None)).unwrap();
+        assert!(!CONFIG_MAP.is_with_addition(&object, 7, 1));
+        object["data"][ADDED] = added(7).into();
+        assert!(CONFIG_MAP.is_with_addition(&object, 7, 1) && !CONFIG_MAP.is(&object, 7, 1));
     }
 
     #[test]

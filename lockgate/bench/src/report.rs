@@ -33,6 +33,9 @@ pub(crate) enum Unit {
     Milliseconds,
     #[serde(rename = "MB")]
     Megabytes,
+    /// CPU time for each second of the run.
+    #[serde(rename = "cores")]
+    Cores,
     #[serde(rename = "")]
     Count,
 }

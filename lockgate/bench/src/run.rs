@@ -9,7 +9,7 @@ use crate::error::BenchError;
 use crate::machine::{Machine, load_average};
 use crate::report::Report;
 use crate::servers::Servers;
-use crate::{members, memory, operations, start, table, watch};
+use crate::{apply, members, memory, operations, start, table, watch};
 
 /// Measures, and prints the report on standard output.
 pub fn run(arguments: ApiArguments) -> Result<(), BenchError> {
@@ -55,7 +55,9 @@ async fn measure(arguments: &ApiArguments, report: &mut Report) -> Result<(), Be
     let of_servers = [
         Section::Start,
         Section::Operations,
+        Section::Apply,
         Section::Watch,
+        Section::Crowd,
         Section::Memory,
     ];
     if of_servers.iter().any(|section| arguments.wants(*section)) {
@@ -66,7 +68,12 @@ async fn measure(arguments: &ApiArguments, report: &mut Report) -> Result<(), Be
 }
 
 async fn compare(servers: &Servers, arguments: &ApiArguments, report: &mut Report) -> Result<(), BenchError> {
-    let needed = [Section::Start, Section::Operations, Section::Watch];
+    let needed = [
+        Section::Start,
+        Section::Operations,
+        Section::Apply,
+        Section::Watch,
+    ];
     if needed.iter().any(|section| arguments.wants(*section)) {
         let fleet = start::measure(servers, arguments, report).await?;
         for running in &fleet {
@@ -77,12 +84,18 @@ async fn compare(servers: &Servers, arguments: &ApiArguments, report: &mut Repor
         if arguments.wants(Section::Operations) {
             operations::measure(&fleet, arguments, report).await?;
         }
+        if arguments.wants(Section::Apply) {
+            apply::measure(&fleet, arguments, report).await?;
+        }
         if arguments.wants(Section::Watch) {
             watch::measure(&fleet, arguments, report).await?;
         }
         for running in fleet {
             running.stop().await?;
         }
+    }
+    if arguments.wants(Section::Crowd) {
+        watch::crowd(servers, arguments, report).await?;
     }
     if arguments.wants(Section::Memory) {
         memory::measure(servers, arguments, report).await?;

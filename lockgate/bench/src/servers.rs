@@ -96,6 +96,18 @@ impl Servers {
             (Side::Real, None) => Err(BenchError::server("kube-apiserver", "was not obtained")),
         }
     }
+
+    /// Ends one and starts it again with the data that it has: the embedded one is killed, the real one told to end.
+    pub(crate) async fn start_again(&self, running: Running) -> Result<Running, BenchError> {
+        match (running.keeper, &self.real) {
+            (Keeper::Embedded(keeper), _) => self.embedded.start_in(keeper.kill().await?).await,
+            (Keeper::Real(keeper), Some(real)) => {
+                keeper.stop().await?;
+                real.start_again().await
+            }
+            (Keeper::Real(_), None) => Err(BenchError::server("kube-apiserver", "was not obtained")),
+        }
+    }
 }
 
 impl Running {
@@ -126,7 +138,7 @@ impl Running {
 
     pub(crate) async fn stop(self) -> Result<(), BenchError> {
         match self.keeper {
-            Keeper::Embedded(keeper) => keeper.stop().await,
+            Keeper::Embedded(keeper) => keeper.kill().await.map(drop),
             Keeper::Real(keeper) => keeper.stop().await,
         }
     }

@@ -90,6 +90,7 @@ fn quantity(value: f64, unit: Unit) -> String {
         Unit::PerSecond => format!("{}/s", number(value)),
         Unit::Milliseconds => format!("{} ms", number(value)),
         Unit::Megabytes => format!("{} MB", number(value)),
+        Unit::Cores => format!("{} cores", number(value)),
         Unit::Count => format!("{value:.0}"),
     }
 }

@@ -4,7 +4,10 @@
 //! answers, for the delay. Every watch must see every write once and in order; one that the server ends, as servers do
 //! with slow watches, goes on from where it was, as clients do.
 
+mod crowd;
 mod reader;
+
+pub(crate) use crowd::crowd;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +32,7 @@ use crate::watch::reader::{Reader, Seen};
 /// Watches share connections: few enough for any server's limit.
 const WATCHES_PER_CONNECTION: usize = 10;
 /// The pace of writes whose delay is measured: far below what the servers manage.
-const WRITES_PER_SECOND: usize = 50;
+const WRITES_PER_SECOND: u32 = 50;
 
 #[derive(Clone, Copy)]
 enum Pace {
@@ -95,7 +98,7 @@ async fn fan_out(
     make_namespace(&client, &namespace).await?;
     let readers = running.client(watchers.div_ceil(WATCHES_PER_CONNECTION)).await?;
     let times = Arc::new(Times::new(writes));
-    let mut watches = open(&readers, &namespace, watchers, &times).await?;
+    let watches = open(&readers, &namespace, watchers, &times).await?;
     let progress = Progress::start(
         format!("writing to {watchers} watches ({:?})", running.side),
         writes,
@@ -104,29 +107,13 @@ async fn fan_out(
     let first = times.now();
     match pace {
         Pace::Burst => burst(&client, &namespace, arguments.concurrency, &times, &progress).await?,
-        Pace::Fixed => paced(&client, &namespace, &times, &progress).await?,
+        Pace::Fixed => paced(&client, &namespace, WRITES_PER_SECOND, &times, &progress).await?,
     }
-    let (mut deliveries, mut resumed) = (Vec::with_capacity(watchers), 0);
-    while let Some(watch) = watches.join_next().await {
-        let seen = watch.map_err(|e| BenchError::wrong(format!("a watch broke off: {e}")))??;
-        resumed += seen.resumed;
-        deliveries.push(seen.at);
-    }
+    let Deliveries { at, resumed } = Deliveries::of(watches).await?;
     let cpu = cpu_seconds(&running.processes)? - cpu_before;
-    let last = deliveries.iter().flatten().copied().max().unwrap_or(first);
+    let last = at.iter().flatten().copied().max().unwrap_or(first);
     let wall = Duration::from_nanos(last.saturating_sub(first));
     let events = writes * watchers;
-    let delays = |from: &[AtomicU64]| {
-        let late = |(number, at): (usize, &u64)| {
-            Duration::from_nanos(at.saturating_sub(from[number].load(Ordering::Relaxed)))
-        };
-        Latencies::new(
-            deliveries
-                .iter()
-                .flat_map(|seen| seen.iter().enumerate().map(late))
-                .collect(),
-        )
-    };
     let mut add = |what: &str, unit: Unit, value: f64| {
         let what = match pace {
             Pace::Burst => format!("burst: {what}"),
@@ -146,7 +133,7 @@ async fn fan_out(
             resumed as f64,
         );
     }
-    let (from_write, from_answer) = (delays(&times.sent), delays(&times.answered));
+    let (from_write, from_answer) = (delays(&at, &times.sent), delays(&at, &times.answered));
     add(
         "delay since the write was sent, p50",
         Unit::Milliseconds,
@@ -173,6 +160,38 @@ async fn fan_out(
         cpu * 1e6 / events as f64,
     );
     Ok(())
+}
+
+/// What all watches of a run have seen.
+struct Deliveries {
+    /// For each watch, when it saw each write.
+    at: Vec<Vec<u64>>,
+    /// How often a server ended one.
+    resumed: usize,
+}
+
+impl Deliveries {
+    /// Waits until every watch has seen every write.
+    async fn of(mut watches: JoinSet<Result<Seen, BenchError>>) -> Result<Self, BenchError> {
+        let (mut at, mut resumed) = (Vec::with_capacity(watches.len()), 0);
+        while let Some(watch) = watches.join_next().await {
+            let seen = watch.map_err(|e| BenchError::wrong(format!("a watch broke off: {e}")))??;
+            resumed += seen.resumed;
+            at.push(seen.at);
+        }
+        Ok(Self { at, resumed })
+    }
+}
+
+/// How long after these times the writes were seen.
+fn delays(deliveries: &[Vec<u64>], from: &[AtomicU64]) -> Latencies {
+    let late = |(number, at): (usize, &u64)| {
+        Duration::from_nanos(at.saturating_sub(from[number].load(Ordering::Relaxed)))
+    };
+    let each = deliveries
+        .iter()
+        .flat_map(|seen| seen.iter().enumerate().map(late));
+    Latencies::new(each.collect())
 }
 
 /// Opens the watches; each ends once it has seen every write, with the time at which it saw each.
@@ -239,11 +258,12 @@ async fn burst(
 async fn paced(
     client: &Arc<Client>,
     namespace: &str,
+    per_second: u32,
     times: &Arc<Times>,
     progress: &Progress,
 ) -> Result<(), BenchError> {
     let path = Arc::<str>::from(CONFIG_MAP.collection(namespace));
-    let between = Duration::from_secs(1) / WRITES_PER_SECOND as u32;
+    let between = Duration::from_secs(1) / per_second;
     let first = Instant::now();
     let mut writes = JoinSet::new();
     for number in 0..times.sent.len() {

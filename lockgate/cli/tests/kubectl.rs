@@ -8,7 +8,8 @@
 //!   binary; together with the former it takes the transcripts from there.
 //! - `LOCKGATE_KUBECTL=/path` names the kubectl to use.
 //!
-//! Where there is no kubectl of at least 1.32 the tests say so on stderr, compare nothing, and pass.
+//! Where there is no kubectl of at least 1.32 the tests say so on stderr, compare nothing, and pass. So do the sessions that need
+//! Helm where it cannot be had.
 
 #[path = "kubectl/normalise.rs"]
 mod normalise;
@@ -54,8 +55,12 @@ sessions! {
     events
     field_validation
     get
+    helm
+    helm_wait
+    kustomize
     label
     lists
+    managers
     namespaces
     patch
     replace
@@ -120,13 +125,18 @@ fn play(name: &str) {
         ));
     }
     let Some(kubectl) = program::kubectl() else { return };
+    let mut programs = vec![kubectl];
+    if session.needs("helm") {
+        let Some(helm) = program::helm() else { return };
+        programs.push(helm);
+    }
 
     let scratch = program::scratch(&format!("session-{name}"));
     let server = match on {
         On::Embedded => Server::embedded(&scratch),
         On::Real => Server::real(&scratch),
     };
-    let shell = Shell::new(&scratch, &kubectl, server.kubeconfig());
+    let shell = Shell::new(&scratch, &programs, server.kubeconfig());
     let normaliser = Normaliser::new(shell.directory());
 
     let bless = asked_for("LOCKGATE_BLESS");

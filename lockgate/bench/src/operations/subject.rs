@@ -8,11 +8,11 @@ use bytes::Bytes;
 use super::{LISTS_AT_A_TIME, make_namespace};
 use crate::arguments::ApiArguments;
 use crate::client::{Call, Client};
+use crate::cost::{Cost, Meter};
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 use crate::load::{Outcome, drive};
 use crate::payload::Kind;
-use crate::process::{Process, cpu_seconds};
 use crate::progress::Progress;
 use crate::servers::Running;
 use crate::verify::{self, ListOutline, page_path, parse};
@@ -43,46 +43,6 @@ pub(super) struct Subject<'a> {
     namespace: Arc<str>,
     /// The resource versions of the objects, as last answered.
     versions: Vec<String>,
-}
-
-/// What a phase took; CPU time is in milliseconds for each operation.
-pub(super) struct Cost {
-    pub(super) per_second: f64,
-    pub(super) latencies: Latencies,
-    pub(super) server_cpu: f64,
-    pub(super) client_cpu: f64,
-    /// Of a list's answer, in megabytes of a million bytes.
-    pub(super) size: Option<f64>,
-}
-
-/// The CPU time that a phase takes.
-struct Meter<'a> {
-    processes: &'a [Process],
-    server: f64,
-    client: f64,
-}
-
-impl<'a> Meter<'a> {
-    fn start(processes: &'a [Process]) -> Result<Self, BenchError> {
-        Ok(Self {
-            processes,
-            server: cpu_seconds(processes)?,
-            client: Process::this().cpu_seconds()?,
-        })
-    }
-
-    fn stop(self, operations: usize, per_second: f64, latencies: Latencies) -> Result<Cost, BenchError> {
-        let each = 1e3 / operations.max(1) as f64;
-        let server_cpu = (cpu_seconds(self.processes)? - self.server) * each;
-        let client_cpu = (Process::this().cpu_seconds()? - self.client) * each;
-        Ok(Cost {
-            per_second,
-            latencies,
-            server_cpu,
-            client_cpu,
-            size: None,
-        })
-    }
 }
 
 impl<'a> Subject<'a> {

@@ -26,16 +26,29 @@ pub(super) struct Embedded {
 /// The process ends when this is dropped, and its data is removed.
 pub(super) struct Keeper {
     child: Child,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Embedded {
     pub(super) async fn start(&self) -> Result<Running, BenchError> {
         let directory =
             TempDir::with_prefix_in("embedded-", &self.scratch).map_err(BenchError::file(&self.scratch))?;
+        self.start_in(directory).await
+    }
+
+    /// Starts one with the data that is in a directory, if there is any.
+    pub(super) async fn start_in(&self, directory: TempDir) -> Result<Running, BenchError> {
         let data = directory.path().join("data");
         let log_path = directory.path().join("log");
         let log = std::fs::File::create(&log_path).map_err(BenchError::file(&log_path))?;
+        let config = data.join("kubeconfig");
+        // One of a former start would be taken for the new one.
+        match std::fs::remove_file(&config) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(BenchError::file(&config)(error));
+            }
+            _ => {}
+        }
         let begun = Instant::now();
         let mut child = Command::new(&self.program)
             .args(["up", "--members", "0", "--port", "0", "--data-dir"])
@@ -46,7 +59,6 @@ impl Embedded {
             .kill_on_drop(true)
             .spawn()
             .map_err(BenchError::file(&self.program))?;
-        let config = data.join("kubeconfig");
         let failed = |reason: String| {
             let log = std::fs::read_to_string(&log_path).unwrap_or_default();
             BenchError::server(NAME, format!("{reason}\n{}", log.trim()).trim())
@@ -74,10 +86,7 @@ impl Embedded {
             name: NAME.into(),
             pid,
         }];
-        let keeper = super::Keeper::Embedded(Keeper {
-            child,
-            _directory: directory,
-        });
+        let keeper = super::Keeper::Embedded(Keeper { child, directory });
         Ok(Running {
             side: Side::Embedded,
             target,
@@ -89,10 +98,10 @@ impl Embedded {
 }
 
 impl Keeper {
-    pub(super) async fn stop(mut self) -> Result<(), BenchError> {
-        self.child
-            .kill()
-            .await
-            .map_err(|e| BenchError::server(NAME, format!("could not be stopped: {e}")))
+    /// Ends the process at once; what it wrote is in the directory.
+    pub(super) async fn kill(mut self) -> Result<TempDir, BenchError> {
+        let killed = self.child.kill().await;
+        killed.map_err(|e| BenchError::server(NAME, format!("could not be stopped: {e}")))?;
+        Ok(self.directory)
     }
 }

@@ -68,6 +68,11 @@ impl Real {
             }
             _ => {}
         }
+        self.start_again().await
+    }
+
+    /// Starts it with the data that it has.
+    pub(super) async fn start_again(&self) -> Result<Running, BenchError> {
         let server = self.server();
         let keeper = Keeper {
             stop: self.scripts.join("stop"),

@@ -15,7 +15,7 @@ use crate::error::BenchError;
 use crate::payload::number;
 
 /// A watch that sees nothing for so long has missed something.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(60);
 /// How long to listen for events that must not come, after the last one that must.
 const AFTERMATH: Duration = Duration::from_millis(300);
 const MOST_RESUMES: usize = 100;

@@ -8,6 +8,9 @@ use std::sync::OnceLock;
 /// The oldest kubectl whose output the transcripts hold.
 const OLDEST_MINOR: u32 = 32;
 
+/// What `clients/get` exits with when something cannot be obtained here.
+const UNAVAILABLE: i32 = 77;
+
 /// Writes past the capture of test output: a test that compared nothing must be seen to have done so.
 pub(crate) fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "kubectl sessions: {what}");
@@ -25,6 +28,31 @@ pub(crate) fn kubectl() -> Option<PathBuf> {
             say(&format!("NOTHING WAS COMPARED: there is no kubectl of at least 1.{OLDEST_MINOR} (real/get obtains one)"));
         }
         found
+    });
+    found.clone()
+}
+
+/// Helm, built from its module; obtaining it takes minutes the first time.
+#[allow(dead_code, reason = "not every test program needs it")]
+pub(crate) fn helm() -> Option<PathBuf> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let get = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machinery/kubetest/clients/get");
+        let output = Command::new(get)
+            .arg("helm")
+            .output()
+            .expect("clients/get can be run");
+        let words = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            return Some(String::from_utf8_lossy(&output.stdout).trim().into());
+        }
+        assert_eq!(
+            output.status.code(),
+            Some(UNAVAILABLE),
+            "clients/get helm: {words}"
+        );
+        say(&format!("NOTHING WAS COMPARED with Helm: {}", words.trim()));
+        None
     });
     found.clone()
 }

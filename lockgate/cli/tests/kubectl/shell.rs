@@ -19,13 +19,16 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// A shell with an empty home (kubectl keeps what it discovers there) whose `kubectl` is the given one.
-    pub(crate) fn new(scratch: &Path, kubectl: &Path, kubeconfig: &Path) -> Self {
+    /// A shell with an empty home (kubectl keeps what it discovers there) that finds the given programs first.
+    pub(crate) fn new(scratch: &Path, programs: &[PathBuf], kubeconfig: &Path) -> Self {
         let (directory, home, bin) = (scratch.join("work"), scratch.join("home"), scratch.join("bin"));
         for made in [&directory, &home, &bin] {
             std::fs::create_dir_all(made).expect("a directory can be made in the scratch directory");
         }
-        std::os::unix::fs::symlink(kubectl, bin.join("kubectl")).expect("the directory was empty");
+        for program in programs {
+            let name = program.file_name().expect("a program has a name");
+            std::os::unix::fs::symlink(program, bin.join(name)).expect("the directory was empty");
+        }
         let mut path = bin.into_os_string();
         if let Some(rest) = std::env::var_os("PATH") {
             path.push(":");
@@ -58,6 +61,7 @@ impl Shell {
             .env("LC_ALL", "C")
             .env("TZ", "UTC")
             .env_remove("KUBECTL_EXTERNAL_DIFF")
+            .envs(["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"].map(|name| (name, &self.home)))
             .stdin(Stdio::null())
             .stdout(writer)
             .stderr(errors)
