@@ -18,12 +18,14 @@ pub(crate) fn render(report: &Report, format: Format) -> String {
     for line in report.machine.lines().iter().chain(&report.notes) {
         text.push_str(&format!("{bullet}{line}\n"));
     }
-    let mut sections: Vec<&str> = report
-        .figures
-        .iter()
-        .map(|figure| figure.label.section.as_str())
-        .collect();
-    sections.dedup();
+    // A section may go on after another one: what only one server has comes later.
+    let mut sections: Vec<&str> = Vec::new();
+    for figure in &report.figures {
+        let section = figure.label.section.as_str();
+        if !sections.contains(&section) {
+            sections.push(section);
+        }
+    }
     for section in sections {
         let rows: Vec<[String; 6]> = std::iter::once(HEADINGS.map(str::to_owned))
             .chain(

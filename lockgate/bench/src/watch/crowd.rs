@@ -16,6 +16,8 @@ use crate::servers::{Running, Servers};
 
 const CHANGES_PER_SECOND: u32 = 100;
 const NAMESPACE: &str = "bench-crowd";
+/// For a server to finish what it does after its start.
+const SETTLE: Duration = Duration::from_secs(3);
 /// The goals are for this many watches.
 const HEADLINE: usize = 1_000;
 
@@ -43,6 +45,7 @@ async fn run(running: &Running, arguments: &ApiArguments, report: &mut Report) -
     let readers = running.client(watchers.div_ceil(WATCHES_PER_CONNECTION)).await?;
     let times = Arc::new(Times::new(changes));
     let watches = open(&readers, NAMESPACE, watchers, &times).await?;
+    tokio::time::sleep(if arguments.quick { SETTLE / 10 } else { SETTLE }).await;
     let progress = Progress::start(
         format!("changes to {watchers} watches ({:?})", running.side),
         changes,
