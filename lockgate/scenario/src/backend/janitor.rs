@@ -14,7 +14,12 @@ use crate::server::{Problem, Server};
 /// The rest between two passes: they cost a handful of requests.
 const REST: Duration = Duration::from_millis(50);
 /// Groups whose objects are owned by others in scenarios.
-const OWNED_GROUPS: &[&str] = &["work.karmada.io"];
+const OWNED_GROUPS: &[&str] = &[
+    "apps",
+    "cluster.open-cluster-management.io",
+    "policy.open-cluster-management.io",
+    "work.karmada.io",
+];
 
 /// Does this for one server until it is dropped.
 pub(crate) struct Janitor {
