@@ -11,7 +11,7 @@ use crate::cost::{Cost, Meter, Phrase};
 use crate::error::BenchError;
 use crate::load::drive;
 use crate::operations::make_namespace;
-use crate::payload::{CONFIG_MAP, DEPLOYMENT, Kind, name};
+use crate::payload::{Kind, name};
 use crate::progress::Progress;
 use crate::report::{Goal, Report};
 use crate::servers::Running;
@@ -48,12 +48,7 @@ pub(crate) async fn measure(
     arguments: &ApiArguments,
     report: &mut Report,
 ) -> Result<(), BenchError> {
-    let kinds: &[&'static Kind] = if arguments.deployments {
-        &[&CONFIG_MAP, &DEPLOYMENT]
-    } else {
-        &[&CONFIG_MAP]
-    };
-    for &kind in kinds {
+    for &kind in arguments.kinds() {
         for running in fleet {
             let mut subject = Subject::new(running, arguments, kind, "warm-up").await?;
             let count = WARM_UP.min(arguments.operations);

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
+use crate::payload::{CONFIG_MAP, DEPLOYMENT, Kind};
+
 /// Measure the API server beside a real kube-apiserver
 #[derive(Clone, Debug, Args)]
 pub struct ApiArguments {
@@ -64,6 +66,15 @@ pub struct ApiArguments {
 }
 
 impl ApiArguments {
+    /// The kinds that are measured.
+    pub(crate) fn kinds(&self) -> &'static [&'static Kind] {
+        if self.deployments {
+            &[&CONFIG_MAP, &DEPLOYMENT]
+        } else {
+            &[&CONFIG_MAP]
+        }
+    }
+
     /// The same with `--quick` applied.
     pub(crate) fn settled(mut self) -> Self {
         if self.quick {

@@ -9,7 +9,7 @@ use crate::client::{Call, Client};
 use crate::cost::{Cost, Phrase};
 use crate::error::BenchError;
 use crate::operations::subject::{PHASES, Phase, Subject};
-use crate::payload::{CONFIG_MAP, DEPLOYMENT, Kind};
+use crate::payload::Kind;
 use crate::report::{Goal, Report};
 use crate::servers::{Running, Side};
 use crate::verify;
@@ -25,12 +25,7 @@ pub(crate) async fn measure(
     arguments: &ApiArguments,
     report: &mut Report,
 ) -> Result<(), BenchError> {
-    let kinds: &[&'static Kind] = if arguments.deployments {
-        &[&CONFIG_MAP, &DEPLOYMENT]
-    } else {
-        &[&CONFIG_MAP]
-    };
-    for &kind in kinds {
+    for &kind in arguments.kinds() {
         for running in fleet {
             let subject = Subject::new(running, arguments, kind, "warm-up").await?;
             subject.warm_up(WARM_UP, arguments.concurrency).await?;
