@@ -154,3 +154,15 @@ fn a_typical_object_is_walked_often() {
         start.elapsed() / rounds
     );
 }
+
+#[test]
+fn the_same_declaration_is_built_once_while_it_is_used() {
+    let declared = |least: Value| json!({"type": "object", "properties": {"shared": {"type": "number", "minimum": least}}});
+    let one = CustomSchema::new(&declared(json!(1))).unwrap();
+    let same = CustomSchema::new(&declared(json!(1))).unwrap();
+    assert!(Arc::ptr_eq(&one.0, &same.0));
+    // Another spelling has the same hash, and is another declaration.
+    let other = CustomSchema::new(&declared(json!(1.0))).unwrap();
+    assert!(!Arc::ptr_eq(&one.0, &other.0));
+    assert_eq!(other.declared(), &declared(json!(1.0)));
+}
