@@ -45,8 +45,8 @@ pub(crate) fn check_served(server: &Inner, resource: &Resource, name: &str) -> R
         "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" | "MutatingAdmissionPolicy"
     );
     if resource.group == "admissionregistration.k8s.io" && webhook {
-        let why = "this server does not execute it, and what is not executed is not stored; \
-                   use a ValidatingAdmissionPolicy";
+        let why = "this server calls no webhooks and changes nothing by policy, and what is not executed is not stored; write \
+                   the rule as a ValidatingAdmissionPolicy, or use a kube-apiserver";
         return Err(ApiError::forbidden(resource.subject(), name, why));
     }
     Ok(())
@@ -101,8 +101,5 @@ pub(crate) fn validate(
         old,
         options,
     };
-    for warning in policy::check(server, &request)? {
-        options.warn(warning);
-    }
-    Ok(())
+    policy::check(server, &request)
 }

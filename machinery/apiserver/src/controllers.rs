@@ -1,5 +1,5 @@
 //! The controllers without which an API server is no cluster: garbage collection, namespaces, definitions,
-//! service accounts and their tokens, aggregated roles, the expiry of events.
+//! service accounts and their tokens, aggregated roles, the status of admission policies, the expiry of events.
 //!
 //! One task for each server sees every change of the store and turns it into jobs; a job looks at the state as it
 //! is when its turn comes, so that neither order nor repetition matters. When the task falls behind the store's
@@ -10,6 +10,7 @@ mod definitions;
 mod events;
 mod garbage;
 mod namespaces;
+mod policies;
 mod roles;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -46,6 +47,8 @@ enum Job {
     Definition(String),
     /// A Secret that may want a token.
     TokenSecret(String),
+    /// A ValidatingAdmissionPolicy.
+    Policy(String),
     /// The aggregated roles.
     Roles,
 }
@@ -164,6 +167,9 @@ impl<'a> Caretaker<'a> {
                 self.push(Job::Definition(place.name.to_owned()));
             }
             ("rbac.authorization.k8s.io", "clusterroles") => self.push(Job::Roles),
+            ("admissionregistration.k8s.io", "validatingadmissionpolicies") if kind == Kind::Put => {
+                self.push(Job::Policy(place.name.to_owned()));
+            }
             _ => {}
         }
         if kind == Kind::Delete {
@@ -216,6 +222,7 @@ impl<'a> Caretaker<'a> {
             Job::Namespace(name) => namespaces::tend(self.server, name).await,
             Job::Definition(name) => definitions::tend(self.server, name).await,
             Job::TokenSecret(key) => accounts::token_secret(self.server, key).await,
+            Job::Policy(name) => policies::tend(self.server, name).await,
             Job::Roles => roles::aggregate(self.server).await,
         }
     }

@@ -3,6 +3,8 @@
 //! They follow the store: after a write of such an object, the present state of its key is read again, so that the
 //! order in which two writers get here does not matter. A request that was answered is already in force.
 
+use std::sync::Arc;
+
 use machinery_auth::RbacIndex;
 use machinery_store::Range;
 use machinery_value::Value;
@@ -15,7 +17,8 @@ use crate::server::Inner;
 
 /// The indexes of one server.
 pub(crate) struct Indexes {
-    pub(crate) rbac: RwLock<RbacIndex>,
+    /// Shared with the expressions of policies that ask what is allowed.
+    pub(crate) rbac: Arc<RwLock<RbacIndex>>,
     pub(crate) policies: RwLock<PolicySet>,
     /// Held while the custom resources are rebuilt.
     pub(crate) definitions: Mutex<()>,
@@ -35,7 +38,7 @@ impl Indexes {
             RbacIndex::new()
         };
         Self {
-            rbac: RwLock::new(rbac),
+            rbac: Arc::new(RwLock::new(rbac)),
             policies: RwLock::default(),
             definitions: Mutex::default(),
         }

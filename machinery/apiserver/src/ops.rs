@@ -23,6 +23,9 @@ use crate::resource::Resource;
 use crate::server::Inner;
 use crate::status::ApiError;
 
+/// What a client is told of at most; callers in this process never ask for it.
+const MAX_WARNINGS: usize = 100;
+
 /// Who writes, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteOptions {
@@ -59,7 +62,7 @@ impl WriteOptions {
     /// Adds something to tell the client, once.
     pub(crate) fn warn(&self, warning: String) {
         let mut warnings = self.warnings.lock();
-        if !warnings.contains(&warning) {
+        if warnings.len() < MAX_WARNINGS && !warnings.contains(&warning) {
             warnings.push(warning);
         }
     }

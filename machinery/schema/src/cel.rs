@@ -5,22 +5,35 @@
 //! budget, so that no expression runs for long. The engine never gets to see an expression on which it would give
 //! up, and should it still do so, the evaluation fails and nothing else.
 
+mod authorizer;
 mod check;
+mod cost;
+mod lex;
+mod literals;
+mod macros;
+mod overloads;
+mod parse;
 mod pattern;
 mod program;
 mod rewrite;
 mod rules;
 mod runtime;
+mod sizes;
+mod types;
 mod values;
 
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+pub use authorizer::{Authority, Authorizer, Question, Verdict};
+pub use check::Scope;
 pub(crate) use check::{check_message_expression, check_rule};
 pub use program::CelProgram;
 pub use rules::check_rules;
 pub(crate) use rules::{check_rules_at, field_path};
+pub(crate) use sizes::max_cardinality;
+pub use types::{CelType, Struct, View};
 pub use values::RESERVED;
 
 /// Why a rule that fails makes a field wrong, as clients see it.

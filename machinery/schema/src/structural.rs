@@ -4,6 +4,7 @@
 //! `anyOf` and its like, metadata is left alone), that its defaults are values of it (`defaults`), and that it
 //! says nothing the server does not support (`openapi`, `rules`). The errors are the server's.
 
+mod budget;
 mod defaults;
 mod openapi;
 mod rules;

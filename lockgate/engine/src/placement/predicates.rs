@@ -2,7 +2,7 @@
 
 use lockgate_api::ocm::placement::{ClaimSelector, Predicate};
 use lockgate_api::placement;
-use machinery_schema::cel::CelProgram;
+use machinery_schema::cel::{CelProgram, CelType, Scope};
 use machinery_value::labels::LabelSelector;
 use serde_json::{Map, Value, json};
 
@@ -76,17 +76,27 @@ pub fn compile(predicates: &[Predicate]) -> Result<Vec<Compiled>, Misconfigured>
 
 fn expression(text: &str) -> Result<Expression, String> {
     let (rewritten, scores) = read_scores(text)?;
-    let program = CelProgram::compile(&rewritten)?;
-    match program.undeclared(&[CLUSTER, SCORES_VARIABLE]) {
-        Some(name) => Err(format!(
-            "there is no {name:?}: an expression is about managedCluster, as in managedCluster.metadata.labels[\"env\"] == \"prod\""
-        )),
-        None => Ok(Expression {
-            text: text.to_owned(),
-            program,
-            scores,
-        }),
+    let mut scope = Scope::default();
+    for variable in [CLUSTER, SCORES_VARIABLE] {
+        scope.declare(variable, CelType::Dyn);
     }
+    scope.check(&rewritten).map_err(|problem| match undeclared(&problem) {
+        Some(name) => format!(
+            "there is no {name:?}: an expression is about managedCluster, as in managedCluster.metadata.labels[\"env\"] == \"prod\""
+        ),
+        None => problem,
+    })?;
+    Ok(Expression {
+        text: text.to_owned(),
+        program: CelProgram::compile(&rewritten)?,
+        scores,
+    })
+}
+
+/// The name that means nothing, if that is the problem.
+fn undeclared(problem: &str) -> Option<&str> {
+    let (_, rest) = problem.split_once("undeclared reference to '")?;
+    rest.split_once('\'').map(|(name, _)| name)
 }
 
 /// An expression with the scores that it asks for as a variable, and their names. Only names that are written out can be

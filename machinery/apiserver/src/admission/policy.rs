@@ -29,7 +29,7 @@ use crate::resource::Resource;
 use crate::server::Inner;
 use crate::status::ApiError;
 
-pub(crate) use vet::check_policy;
+pub(crate) use vet::{check_policy, expression_warnings};
 
 /// Resources about which policies have no say: the policies themselves, and questions that leave nothing behind.
 const EXEMPT: [(&str, &str); 10] = [
@@ -77,15 +77,22 @@ impl PolicySet {
     }
 }
 
-/// Refuses what a policy with a binding denies. Returns the warnings of those that only warn.
-pub(crate) fn check(server: &Inner, request: &Request<'_>) -> Result<Vec<String>, ApiError> {
+/// Refuses what a policy with a binding denies. What others warn of travels with the options, also with a refusal.
+pub(crate) fn check(server: &Inner, request: &Request<'_>) -> Result<(), ApiError> {
     let hooks = server.indexes.policies.read().hooks.clone();
     let Resource { group, plural, .. } = request.resource;
     if hooks.is_empty() || EXEMPT.contains(&(group.as_str(), plural.as_str())) {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let gathered = world::Gathered::new(server, request);
-    decide::decide(&hooks, &gathered.asked(), &gathered).map_err(|denial| refusal(request, &denial))
+    let outcome = decide::decide(&hooks, &gathered.asked(), &gathered);
+    for warning in outcome.warnings {
+        request.options.warn(warning);
+    }
+    match outcome.denial {
+        Some(denial) => Err(refusal(request, &denial)),
+        None => Ok(()),
+    }
 }
 
 fn refusal(request: &Request<'_>, denial: &decide::Denial) -> ApiError {

@@ -108,7 +108,8 @@ pub(crate) async fn one(
         &wanted,
         &options,
     )
-    .await?;
+    .await
+    .map_err(|error| with_warnings(error, &options))?;
     let mut response = match deleted {
         Deleted::Going(object) => respond::content(call, resource, 200, accept, object)?,
         Deleted::Gone(object) if returns_deleted(resource) => {
@@ -127,6 +128,12 @@ pub(crate) async fn one(
     };
     respond::warn(&mut response, &options.take_warnings());
     Ok(response)
+}
+
+/// A refusal together with what there was to warn of.
+fn with_warnings(mut error: ApiError, options: &WriteOptions) -> ApiError {
+    error.warnings.extend(options.take_warnings());
+    error
 }
 
 /// Kinds whose deletion answers with the object itself, as the real server's registries declare.
@@ -166,7 +173,7 @@ pub(crate) async fn collection(
         match delete(&call.server, resource, namespace, name, &wanted, &options).await {
             Ok(_) => kept.push(item.clone()),
             Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(with_warnings(error, &options)),
         }
     }
     let mut response = respond::list(

@@ -26,8 +26,9 @@ use crate::status::{ApiError, Subject};
 const BUFFER: usize = 4096;
 /// How often a quiet watch says where it is.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// How long a watch lives when the client does not say.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
+/// How long a watch lives at least when the client does not say, and at most that long again: watches that were opened
+/// together shall not all come back together.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// No watch lives longer than this.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
@@ -153,7 +154,10 @@ impl Wants {
         }
         let version = parse_version(query.get("resourceVersion")).map_err(ApiError::unclassified)?;
         let timeout = match query.get("timeoutSeconds") {
-            "" | "0" => DEFAULT_TIMEOUT,
+            "" | "0" => {
+                let [random, ..] = *uuid::Uuid::new_v4().as_bytes();
+                DEFAULT_TIMEOUT + DEFAULT_TIMEOUT * u32::from(random) / 256
+            }
             text => {
                 let unreadable = |_| {
                     ApiError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))

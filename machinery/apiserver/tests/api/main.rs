@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may end where it likes")]
 
+mod admission;
 mod bad_input;
 mod cascade;
 mod definitions;

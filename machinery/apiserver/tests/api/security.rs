@@ -1,9 +1,16 @@
 //! Who may what: anonymous, tokens of service accounts, roles, impersonation.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use machinery_apiserver::{Options, Peer};
 use machinery_auth::UserInfo;
+use machinery_auth::x509::PeerCertificate;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use crate::harness::{CONFIG_MAPS, Server};
+use crate::harness::{CONFIG_MAPS, Server, pki};
 
 fn user(name: &str) -> UserInfo {
     UserInfo::new(name, Vec::<String>::new()).authenticated()
@@ -246,4 +253,52 @@ async fn nobody_grants_what_they_do_not_hold() {
             .code,
         403
     );
+}
+
+#[tokio::test]
+async fn tokens_and_certificates_end_with_their_time() {
+    let start: jiff::Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+    let passed = Arc::new(AtomicI64::new(0));
+    let pki = pki();
+    let mut options = Options::new(pki.clone());
+    let clock = passed.clone();
+    options.clock = Arc::new(move || start + jiff::SignedDuration::from_secs(clock.load(Ordering::Relaxed)));
+    let server = Server::with(options).await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
+    server.post(accounts, account).await.expect(201);
+    let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+        "spec": {"expirationSeconds": 600}});
+    let answer = server
+        .post(&format!("{accounts}/robot/token"), request)
+        .await
+        .expect(201);
+    assert_eq!(answer["status"]["expirationTimestamp"], "2030-01-01T00:10:00Z");
+    let token = answer["status"]["token"].as_str().unwrap().to_owned();
+    let ask = async || {
+        let request = http::Request::get("/version")
+            .header("authorization", format!("Bearer {token}"))
+            .body(http_body_util::Empty::<bytes::Bytes>::new())
+            .unwrap();
+        server.api.handle(request).await.status().as_u16()
+    };
+    assert_eq!(ask().await, 200);
+    passed.store(599, Ordering::Relaxed);
+    assert_eq!(ask().await, 200);
+    passed.store(3600, Ordering::Relaxed);
+    assert_eq!(ask().await, 401);
+
+    // A certificate that was made today is long over by then, whatever TLS thought of it when the connection began.
+    let (certificate, _) = pki.client_cert("ann", &["team"]).unwrap();
+    let der = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    let peer = Peer(Arc::new(PeerCertificate::parse(&der).unwrap()));
+    let shown = async |server: &Server| {
+        let request = http::Request::get("/version")
+            .extension(peer.clone())
+            .body(http_body_util::Empty::<bytes::Bytes>::new())
+            .unwrap();
+        server.api.handle(request).await.status().as_u16()
+    };
+    assert_eq!(shown(&server).await, 401);
+    assert_eq!(shown(&Server::with(Options::new(pki)).await).await, 200);
 }

@@ -1,7 +1,7 @@
 //! Schemas of custom resources, CEL, and the rules of built-in kinds.
 
 use machinery_kinds::{Gvk, defaults, strategy, validation};
-use machinery_schema::cel::CelProgram;
+use machinery_schema::cel::{CelProgram, CelType, Scope};
 use machinery_schema::{CustomSchema, StructuralOptions, check_crd_schema};
 use machinery_value::Value;
 use machinery_value::field::FieldPath;
@@ -98,7 +98,7 @@ fn cel(input: &[u8]) -> Outcome {
     };
     let program = match CelProgram::compile(source) {
         Ok(program) => program,
-        Err(error) if error == "the expression could not be parsed" => return Err(error),
+        Err(error) if error == "the expression could not be compiled" => return Err(error),
         Err(error) => return Ok(way(&error)),
     };
     let (object, old, params) = (nth(&documents, 1), nth(&documents, 2), nth(&documents, 3));
@@ -108,7 +108,16 @@ fn cel(input: &[u8]) -> Outcome {
         ("params", &params),
         ("self", &object),
     ];
-    program.undeclared(&["object", "oldObject", "params", "self"]);
+    let mut scope = Scope::default();
+    for (name, _) in variables {
+        scope.declare(name, CelType::Dyn);
+    }
+    if scope
+        .check(source)
+        .is_err_and(|error| error == "the expression could not be checked")
+    {
+        return Err("the expression could not be checked".to_owned());
+    }
     match program.eval(&variables) {
         Ok(value) => {
             hold(

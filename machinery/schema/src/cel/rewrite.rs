@@ -3,21 +3,28 @@
 //! - `a.b` becomes `a['b']`, which also fails where `a` is null or a scalar; the engine would take such a field for false;
 //! - `a.?b` becomes `a[?'b']`, which the engine also evaluates when `b` is missing;
 //! - the names of types become the values that `type()` gives;
+//! - what `string` is called with goes through a function that knows truth values, which the engine's does not, and what
+//!   some functions are called with is evaluated before, since they do not tell what went wrong with it;
+//! - `authorizer.requestResource` becomes one variable;
 //! - `optMap` and `optFlatMap` become the conditions they stand for;
 //! - the condition of every loop first counts against the budget of the evaluation;
 //! - what the engine cannot evaluate is refused.
 
 use kube_cel::cel::common::ast::operators as op;
-use kube_cel::cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue,
-};
+use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 
-use super::runtime::{FIELD, TICK};
+use super::authorizer::{AUTHORIZER, REQUEST_RESOURCE};
+use super::macros::{RESULT, bind};
+use super::parse::MAX_DEPTH;
+use super::runtime::{FIELD, PLAIN, TICK};
 
-/// The engine recurses as deep as the expression nests.
-const MAX_DEPTH: usize = 250;
 /// A chain of more loops and bindings than this could build values out of all proportion.
 const MAX_LOOPS: usize = 24;
+
+/// Functions of the engine that do not tell why their first argument has no value. It gets its value before they are called.
+const MASKING: [&str; 6] = ["double", "int", "matches", "size", "string", "uint"];
+/// The variable that holds it.
+const OPERAND: &str = "@operand";
 
 /// Types as values. To the engine, which has none, they are strings that no object holds.
 pub(crate) const TYPES: [&str; 9] = [
@@ -33,20 +40,6 @@ pub(crate) const TYPES: [&str; 9] = [
 ];
 /// What the strings start with that stand for types.
 pub(crate) const TYPE_PREFIX: &str = "\0type:";
-
-/// The variable that holds the result of a loop.
-const RESULT: &str = "@result";
-
-/// Marks the key of an index that is written as a field.
-const SELECTED: u64 = u64::MAX;
-
-/// The field that is selected, if the call is what a selection became.
-pub(crate) fn selected(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
-    match call.args.as_slice() {
-        [operand, key] if call.func_name == op::INDEX && key.id == SELECTED => Some((operand, text_of(key)?)),
-        _ => None,
-    }
-}
 
 fn text_of(key: &IdedExpr) -> Option<&str> {
     match &key.expr {
@@ -98,21 +91,10 @@ pub(crate) fn spelled_out(mut expression: IdedExpr) -> IdedExpr {
     expression
 }
 
-/// A function as it is called.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct FunctionUse {
-    /// The identifier before the dot, if there is one: a namespace or a variable.
-    pub(crate) prefix: Option<Box<str>>,
-    pub(crate) name: Box<str>,
-    /// Whether it is called on a value.
-    pub(crate) method: bool,
-}
-
 /// A rewritten expression and what it refers to.
 pub(crate) struct Rewritten {
     pub(crate) expression: IdedExpr,
     pub(crate) variables: Vec<Box<str>>,
-    pub(crate) functions: Vec<FunctionUse>,
     pub(crate) depth: usize,
 }
 
@@ -121,12 +103,9 @@ pub(crate) fn rewrite(mut expression: IdedExpr) -> Result<Rewritten, String> {
     rewriter.visit(&mut expression)?;
     rewriter.variables.sort_unstable();
     rewriter.variables.dedup();
-    rewriter.functions.sort_unstable();
-    rewriter.functions.dedup();
     Ok(Rewritten {
         expression,
         variables: rewriter.variables,
-        functions: rewriter.functions,
         depth: rewriter.deepest,
     })
 }
@@ -135,7 +114,6 @@ pub(crate) fn rewrite(mut expression: IdedExpr) -> Result<Rewritten, String> {
 struct Rewriter {
     bound: Vec<String>,
     variables: Vec<Box<str>>,
-    functions: Vec<FunctionUse>,
     loops: usize,
     depth: usize,
     deepest: usize,
@@ -180,10 +158,17 @@ impl Rewriter {
             }
             Expr::Select(select) => {
                 self.visit(&mut select.operand)?;
-                if !select.test {
+                if let Expr::Ident(name) = &select.operand.expr
+                    && name == AUTHORIZER
+                    && !select.test
+                    && !self.bound.contains(name)
+                    && REQUEST_RESOURCE.ends_with(&format!(".{}", select.field))
+                {
+                    expression.expr = Expr::Ident(REQUEST_RESOURCE.to_owned());
+                } else if !select.test {
                     let operand = std::mem::take(&mut *select.operand);
                     let field = IdedExpr {
-                        id: SELECTED,
+                        id: 0,
                         expr: Expr::Literal(LiteralValue::String(select.field.as_str().into())),
                     };
                     *expression = call(op::INDEX, vec![operand, field]);
@@ -217,19 +202,11 @@ impl Rewriter {
             Some(IdedExpr {
                 expr: Expr::Ident(name),
                 ..
-            }) => Some(Box::from(name.as_str())),
+            }) => Some(name),
             _ => None,
         };
-        if call.func_name.starts_with(char::is_alphabetic) {
-            let name = Box::from(call.func_name.as_str());
-            self.functions.push(FunctionUse {
-                prefix: prefix.clone(),
-                name,
-                method: call.target.is_some(),
-            });
-        }
         // A namespace such as `math` looks like a variable and is none.
-        let namespace = prefix.is_some_and(|prefix| super::runtime::is_namespace(&prefix, &call.func_name));
+        let namespace = prefix.is_some_and(|prefix| super::runtime::is_namespace(prefix, &call.func_name));
         if let Some(target) = call.target.as_mut().filter(|_| !namespace) {
             self.visit(target)?;
         }
@@ -237,7 +214,7 @@ impl Rewriter {
     }
 
     fn comprehension(&mut self, comprehension: &mut ComprehensionExpr) -> Result<(), String> {
-        self.loops += 1;
+        self.loops += usize::from(comprehension.accu_var != OPERAND);
         if self.loops > MAX_LOOPS {
             return Err(format!("the expression has more than {MAX_LOOPS} loops"));
         }
@@ -277,7 +254,12 @@ fn expand(expression: &mut IdedExpr) -> Result<(), String> {
             let flat = found.func_name == "optFlatMap";
             let target = found.target.take().map(|target| *target).unwrap_or_default();
             let mut args = std::mem::take(&mut found.args).into_iter();
-            let (variable, body) = (args.next(), args.next().unwrap_or_default());
+            let (Some(Expr::Ident(variable)), body) = (
+                args.next().map(|argument| argument.expr),
+                args.next().unwrap_or_default(),
+            ) else {
+                return Err("argument must be a simple name".to_owned());
+            };
             let present = method(target.clone(), "hasValue");
             let value = method(target, "value");
             let body = if flat {
@@ -286,32 +268,35 @@ fn expand(expression: &mut IdedExpr) -> Result<(), String> {
                 namespaced("optional", "of", vec![body])
             };
             let none = namespaced("optional", "none", Vec::new());
-            *expression = call(op::CONDITIONAL, vec![present, bind(variable, value, body)?, none]);
+            *expression = call(
+                op::CONDITIONAL,
+                vec![present, bind(0, &variable, value, body), none],
+            );
+        }
+        (name, count) if found.target.is_none() && count > 0 && MASKING.contains(&name) => {
+            let text = name == "string";
+            if let [operand, ..] = found.args.as_mut_slice() {
+                let simple = matches!(operand.expr, Expr::Ident(_) | Expr::Literal(_))
+                    || matches!(&operand.expr, Expr::Call(inner) if inner.func_name == PLAIN);
+                let mut value = std::mem::take(operand);
+                if text && !matches!(&value.expr, Expr::Call(inner) if inner.func_name == PLAIN) {
+                    value = call(PLAIN, vec![value]);
+                }
+                if simple {
+                    *operand = value;
+                } else {
+                    *operand = node(Expr::Ident(OPERAND.to_owned()));
+                    if text {
+                        *operand = call(PLAIN, vec![std::mem::take(operand)]);
+                    }
+                    let called = std::mem::take(expression);
+                    *expression = bind(0, OPERAND, value, called);
+                }
+            }
         }
         _ => {}
     }
     Ok(())
-}
-
-/// The body with a name for a value in it: a loop over nothing whose accumulator is the variable.
-fn bind(variable: Option<IdedExpr>, value: IdedExpr, body: IdedExpr) -> Result<IdedExpr, String> {
-    let Some(IdedExpr {
-        expr: Expr::Ident(variable),
-        ..
-    }) = variable
-    else {
-        return Err("argument must be a simple name".to_owned());
-    };
-    Ok(node(Expr::Comprehension(Box::new(ComprehensionExpr {
-        iter_range: node(Expr::List(ListExpr::new(Vec::new()))),
-        iter_var: "#unused".to_owned(),
-        iter_var2: None,
-        accu_var: variable.clone(),
-        accu_init: value,
-        loop_cond: literal(LiteralValue::Boolean(false.into())),
-        loop_step: node(Expr::Ident(variable)),
-        result: body,
-    }))))
 }
 
 fn node(expr: Expr) -> IdedExpr {

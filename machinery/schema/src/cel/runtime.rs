@@ -8,19 +8,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kube_cel::KubeCelExt;
-use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue};
+use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 use kube_cel::cel::extractors::{Arguments, This};
-use kube_cel::cel::objects::{Key, ResolveResult};
+use kube_cel::cel::objects::{Key, Map, ResolveResult};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
+use super::authorizer;
 use super::pattern::matches;
-use super::rewrite::{self, FunctionUse, TYPE_PREFIX};
+use super::rewrite::{self, TYPE_PREFIX};
 
 /// The function that every loop calls before each round.
 pub(crate) const TICK: &str = "@tick";
 
 /// The function that reads a field and tells which one could not be read.
 pub(crate) const FIELD: &str = "@field";
+
+/// The function that makes texts of truth values and leaves everything else as it is.
+pub(crate) const PLAIN: &str = "@plain";
+
+/// The functions behind loops with two variables: the pairs of a list or map, and what makes a map of them.
+pub(crate) const PAIRS: &str = "@pairs";
+pub(crate) const PUT: &str = "@put";
+pub(crate) const MERGE: &str = "@merge";
 
 /// What one evaluation may spend, in nodes of the expression visited.
 pub(crate) const CALL_BUDGET: i64 = 1_000_000;
@@ -46,6 +55,11 @@ fn functions() -> Context<'static> {
     context.add_function("replace", replace);
     context.add_function("matches", matches);
     context.add_function("lists.range", range);
+    context.add_function(PLAIN, plain);
+    context.add_function(PAIRS, pairs);
+    context.add_function(PUT, put);
+    context.add_function(MERGE, merge);
+    authorizer::register(&mut context);
     context
 }
 
@@ -118,6 +132,60 @@ fn replace(This(text): This<Arc<String>>, Arguments(args): Arguments) -> Resolve
     Ok(Value::String(Arc::new(text.replacen(from.as_str(), to, limit))))
 }
 
+fn plain(value: Value) -> ResolveResult {
+    Ok(match value {
+        Value::Bool(flag) => Value::String(Arc::new(flag.to_string())),
+        other => other,
+    })
+}
+
+fn pairs(value: Value) -> ResolveResult {
+    let pair = |key: Value, value: Value| Value::List(Arc::new(vec![key, value]));
+    let pairs: Vec<Value> = match value {
+        Value::List(items) => {
+            let items = items.iter().cloned().zip(0..);
+            items.map(|(item, index)| pair(Value::Int(index), item)).collect()
+        }
+        Value::Map(map) => {
+            let mut entries: Vec<(&Key, &Value)> = map.map.iter().collect();
+            entries.sort_by(|a, b| a.0.cmp(b.0));
+            let entries = entries.into_iter();
+            entries
+                .map(|(key, value)| pair(key.into(), value.clone()))
+                .collect()
+        }
+        _ => return Err(ExecutionError::NoSuchOverload),
+    };
+    spend(pairs.len())?;
+    Ok(Value::List(Arc::new(pairs)))
+}
+
+fn put(map: Value, key: Value, value: Value) -> ResolveResult {
+    let Value::Map(map) = map else {
+        return Err(ExecutionError::NoSuchOverload);
+    };
+    spend(map.map.len())?;
+    let key: Key = key.try_into().map_err(ExecutionError::UnsupportedKeyType)?;
+    let mut entries = (*map.map).clone();
+    if entries.contains_key(&key) {
+        let message = format!("insert failed: key {key} already exists");
+        return Err(ExecutionError::function_error(PUT, message));
+    }
+    entries.insert(key, value);
+    Ok(Value::Map(Map {
+        map: Arc::new(entries),
+    }))
+}
+
+fn merge(map: Value, more: Value) -> ResolveResult {
+    let Value::Map(more) = more else {
+        return Err(ExecutionError::NoSuchOverload);
+    };
+    more.map
+        .iter()
+        .try_fold(map, |map, (key, value)| put(map, key.into(), value.clone()))
+}
+
 fn range(count: i64) -> ResolveResult {
     if count > BUDGET.get().max(1000) {
         return Err(too_expensive());
@@ -171,6 +239,11 @@ pub(crate) fn evaluate(expression: &IdedExpr, size: usize, variables: Vec<(&str,
     })
 }
 
+/// Whether an expression without variables has a value.
+pub(crate) fn succeeds(expression: &IdedExpr) -> bool {
+    evaluate(expression, 0, Vec::new()).result.is_ok()
+}
+
 /// Whether `prefix.name` is one function, so that the prefix is no variable.
 pub(crate) fn is_namespace(prefix: &str, name: &str) -> bool {
     let target = Some(Box::new(IdedExpr {
@@ -179,25 +252,6 @@ pub(crate) fn is_namespace(prefix: &str, name: &str) -> bool {
     }));
     // Without the namespace the engine would look for the variable.
     !is_undeclared(name, target)
-}
-
-/// Whether the engine has this function.
-pub(crate) fn knows(function: &FunctionUse) -> bool {
-    if function
-        .prefix
-        .as_ref()
-        .is_some_and(|prefix| is_namespace(prefix, &function.name))
-    {
-        return true;
-    }
-    let empty = LiteralValue::String("".into());
-    let target = function.method.then(|| {
-        Box::new(IdedExpr {
-            id: 0,
-            expr: Expr::Literal(empty),
-        })
-    });
-    !is_undeclared(&function.name, target)
 }
 
 /// Calls a function without arguments to see whether it is there.

@@ -3,6 +3,7 @@
 use machinery_value::field::{FieldError, FieldPath};
 use serde_json::{Value, json};
 
+use super::budget::Costs;
 use super::{Schema, rules};
 use crate::go;
 use crate::schema::SchemaRef;
@@ -18,6 +19,8 @@ pub(super) struct Place {
     no_default: Option<String>,
     /// The list or map whose elements cannot be told apart across updates.
     pub(super) uncorrelatable: Option<FieldPath>,
+    /// How often a node here may occur in one object; none if nothing bounds it.
+    pub(super) cardinality: Option<u64>,
 }
 
 /// Checks everything below a root. Rules are checked if the schema is sound otherwise, against `compiled`.
@@ -32,11 +35,13 @@ pub(super) fn check(
         inside_metadata: false,
         no_default: None,
         uncorrelatable: None,
+        cardinality: Some(1),
     };
     let mut found = Found::default();
     visit(root, compiled, path, &place, &mut found);
     errors.append(&mut found.schema);
     errors.append(&mut found.rules);
+    found.costs.check(path, errors);
 }
 
 /// Errors of rules come after all others.
@@ -44,6 +49,7 @@ pub(super) fn check(
 pub(super) struct Found {
     pub(super) schema: Vec<FieldError>,
     pub(super) rules: Vec<FieldError>,
+    pub(super) costs: Costs,
 }
 
 /// Whether the schema holds none of the keywords that have no structural meaning.
@@ -171,6 +177,7 @@ fn children(
         }
         if let Some(below) = Schema::of(additional) {
             let mut inner = inner.clone();
+            inner.cardinality = times(inner.cardinality, schema, "maxProperties");
             if place.inside_metadata {
                 inner.no_default = Some("inside additionalProperties applying to object metadata".to_owned());
             }
@@ -208,6 +215,7 @@ fn children(
     }
     if let Some(items) = schema.child("items") {
         let mut inner = inner;
+        inner.cardinality = times(inner.cardinality, schema, "maxItems");
         if schema.text("x-kubernetes-list-type") != "map" {
             inner.uncorrelatable.get_or_insert_with(|| path.clone());
         }
@@ -219,6 +227,15 @@ fn children(
             found,
         );
     }
+}
+
+/// How often an element of a list or map may occur.
+fn times(cardinality: Option<u64>, schema: Schema<'_>, keyword: &str) -> Option<u64> {
+    let most = schema
+        .get(keyword)?
+        .as_i64()
+        .map(|most| u64::try_from(most).unwrap_or(0))?;
+    cardinality.map(|cardinality| cardinality.saturating_mul(most))
 }
 
 /// Says that a keyword needs a certain type.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Schema;
 use super::openapi::{Found, Place};
-use crate::cel::{Reason, Rule, check_message_expression, check_rule, field_path};
+use crate::cel::{Reason, Rule, check_message_expression, check_rule, field_path, max_cardinality};
 use crate::go;
 use crate::schema::SchemaRef;
 
@@ -32,7 +32,7 @@ pub(super) fn check(
         return;
     };
     for (index, (rule, value)) in compiled.rules().iter().zip(list).enumerate() {
-        rule_expressions(compiled, rule, value, &base.index(index), place, &mut found.rules);
+        rule_expressions(compiled, rule, value, &base.index(index), place, found);
     }
 }
 
@@ -118,23 +118,35 @@ fn rule_expressions(
     written: &Value,
     path: &FieldPath,
     place: &Place,
-    errors: &mut Vec<FieldError>,
+    found: &mut Found,
 ) {
+    let Found {
+        rules: errors, costs, ..
+    } = found;
     let resource = place.root || schema.embedded_resource();
     let rule_path = path.child("rule");
     let shown = shown_rule(written);
-    if let Err(problem) = check_rule(schema, resource, rule) {
-        errors.push(go::error(
+    match check_rule(schema, resource, rule) {
+        Err(problem) => errors.push(go::error(
             FieldErrorKind::Invalid,
             &rule_path,
             Some(&shown),
             &problem,
-        ));
-    } else if let Some(source) = rule.message_expression.as_deref()
-        && let Err(problem) = check_message_expression(schema, resource, rule, source)
-    {
-        let at = path.child("messageExpression");
-        errors.push(go::error(FieldErrorKind::Invalid, &at, Some(&shown), &problem));
+        )),
+        Ok(once) => {
+            let times = place.cardinality.unwrap_or_else(|| max_cardinality(schema));
+            let cost = once.saturating_mul(times);
+            errors.extend(costs.observe(&rule_path, "estimated rule cost", cost));
+            if let Some(source) = rule.message_expression.as_deref() {
+                let at = path.child("messageExpression");
+                match check_message_expression(schema, resource, rule, source) {
+                    Err(problem) => {
+                        errors.push(go::error(FieldErrorKind::Invalid, &at, Some(&shown), &problem));
+                    }
+                    Ok(cost) => errors.extend(costs.observe(&at, "estimated messageExpression cost", cost)),
+                }
+            }
+        }
     }
     let uses_old_self = rule.compiled().is_ok_and(|compiled| compiled.uses_old_self);
     if uses_old_self {

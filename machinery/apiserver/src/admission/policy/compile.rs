@@ -28,6 +28,8 @@ pub(super) struct Policy {
     pub(super) conditions: Vec<Expression>,
     pub(super) validations: Vec<Validation>,
     pub(super) annotations: Vec<Expression>,
+    /// Whether an expression asks what is allowed.
+    pub(super) asks: bool,
 }
 
 /// One demand of a policy.
@@ -144,6 +146,8 @@ impl Policy {
             reason: Reason::named(text(&item["reason"])),
         };
         let kind = &spec["paramKind"];
+        let conditions = expressions(&spec["matchConditions"], "expression");
+        let validations: Vec<Validation> = items(&spec["validations"]).map(validation).collect();
         Self {
             name: meta::name(object).to_owned(),
             ignores_failure: spec["failurePolicy"] == "Ignore",
@@ -151,8 +155,11 @@ impl Policy {
                 .is_object()
                 .then(|| Kind::parse(text(&kind["apiVersion"]), text(&kind["kind"]))),
             constraints: MatchResources::new(&spec["matchConstraints"]),
-            conditions: expressions(&spec["matchConditions"], "expression"),
-            validations: items(&spec["validations"]).map(validation).collect(),
+            asks: conditions.iter().any(Expression::asks)
+                || validations.iter().any(|validation| validation.expression.asks())
+                || variables.iter().any(Variable::asks),
+            conditions,
+            validations,
             annotations: expressions(&spec["auditAnnotations"], "valueExpression"),
             variables,
         }

@@ -1,11 +1,12 @@
 //! Decides about a request: which policies match, what they demand, and what becomes of it.
 //!
 //! Everything that is not in the request or the policies comes through [`World`], so that this has no server around
-//! it. The first refusal is the answer.
+//! it. The first refusal is the answer; what later policies warn of is told with it.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
+use machinery_schema::cel::Authorizer;
 use machinery_value::Value;
 use machinery_value::labels::LabelSelector;
 
@@ -27,6 +28,8 @@ pub(super) trait World: Neighbours {
     fn request(&self, matched: Matched) -> Value;
     /// Whether objects of a kind have a namespace; none if there is no such kind.
     fn is_namespaced(&self, kind: &Kind) -> Option<bool>;
+    /// Who answers what whoever makes the request may do.
+    fn authorizer(&self) -> Authorizer;
     /// One parameter object.
     fn param(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Value>;
     /// The parameter objects with certain labels.
@@ -40,20 +43,30 @@ pub(super) struct Denial {
     pub(super) reason: Reason,
 }
 
-/// Asks all policies. Returns the warnings for the client.
-pub(super) fn decide(hooks: &[Hook], asked: &Asked<'_>, world: &impl World) -> Result<Vec<String>, Denial> {
+/// What becomes of a request.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// The first refusal.
+    pub(super) denial: Option<Denial>,
+    /// What to warn the client of.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Asks all policies.
+pub(super) fn decide(hooks: &[Hook], asked: &Asked<'_>, world: &impl World) -> Outcome {
     let mut decider = Decider {
         asked,
         world,
         scenes: BTreeMap::new(),
         namespace: OnceCell::new(),
+        authorizer: OnceCell::new(),
         budget: Cell::new(MAX_EVALUATIONS),
-        warnings: Vec::new(),
+        outcome: Outcome::default(),
     };
     for hook in hooks {
-        decider.ask(hook)?;
+        decider.ask(hook);
     }
-    Ok(decider.warnings)
+    decider.outcome
 }
 
 struct Decider<'a, W> {
@@ -61,8 +74,9 @@ struct Decider<'a, W> {
     world: &'a W,
     scenes: BTreeMap<Matched, Scene>,
     namespace: OnceCell<Value>,
+    authorizer: OnceCell<Authorizer>,
     budget: Cell<u32>,
-    warnings: Vec<String>,
+    outcome: Outcome,
 }
 
 /// What expressions see of a request at one place.
@@ -76,12 +90,12 @@ struct Scene {
 type Failure = (String, Reason);
 
 impl<W: World> Decider<'_, W> {
-    fn ask(&mut self, hook: &Hook) -> Result<(), Denial> {
+    fn ask(&mut self, hook: &Hook) {
         let policy = &hook.policy;
         let matched = match policy.constraints.find(self.asked, self.world) {
             Ok(Some(matched)) => matched,
-            Ok(None) => return Ok(()),
-            Err(problem) => return misconfigured(policy, None, &problem),
+            Ok(None) => return,
+            Err(problem) => return self.misconfigured(policy, None, &problem),
         };
         if let Some(kind) = &policy.param_kind
             && self.world.is_namespaced(kind).is_none()
@@ -89,7 +103,7 @@ impl<W: World> Decider<'_, W> {
             let Kind { group, version, kind } = kind;
             let problem =
                 format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'");
-            return misconfigured(policy, None, &problem);
+            return self.misconfigured(policy, None, &problem);
         }
         for binding in &hook.bindings {
             let applies = match &binding.matches {
@@ -108,13 +122,28 @@ impl<W: World> Decider<'_, W> {
             match params {
                 Ok(params) => {
                     for param in params {
-                        self.validate(policy, binding, matched, &param)?;
+                        self.validate(policy, binding, matched, &param);
                     }
                 }
-                Err(problem) => misconfigured(policy, Some(binding), &problem)?,
+                Err(problem) => self.misconfigured(policy, Some(binding), &problem),
             }
         }
-        Ok(())
+    }
+
+    /// A policy that cannot be applied refuses everything it is about, unless it ignores failure.
+    fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, problem: &str) {
+        if policy.ignores_failure {
+            return;
+        }
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        let problem = format!("failed to configure {what}: {problem}");
+        self.deny(policy, binding, &problem, Reason::Invalid);
+    }
+
+    fn deny(&mut self, policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) {
+        self.outcome
+            .denial
+            .get_or_insert_with(|| denial(policy, binding, message, reason));
     }
 
     /// The parameters with which a policy runs, once for each; a single null if it takes none.
@@ -162,14 +191,11 @@ impl<W: World> Decider<'_, W> {
     }
 
     /// Runs a policy with one parameter.
-    fn validate(
-        &mut self,
-        policy: &Policy,
-        binding: &Binding,
-        matched: Matched,
-        params: &Value,
-    ) -> Result<(), Denial> {
+    fn validate(&mut self, policy: &Policy, binding: &Binding, matched: Matched, params: &Value) {
         let (asked, world) = (self.asked, self.world);
+        let authorizer = policy
+            .asks
+            .then(|| self.authorizer.get_or_init(|| world.authorizer()));
         let namespace = self.namespace.get_or_init(|| namespace_object(asked, world));
         let scene = self.scenes.entry(matched).or_insert_with(|| {
             let (object, old_object) = world.objects(matched);
@@ -190,30 +216,32 @@ impl<W: World> Decider<'_, W> {
         };
         // Conditions do not see the namespace.
         let bare = known(&Value::Null);
-        let early = Activation::new(&policy.variables, &bare, &self.budget);
+        let early = Activation::new(&policy.variables, &bare, &self.budget, authorizer);
         let full = known(namespace);
-        let activation = Activation::new(&policy.variables, &full, &self.budget);
+        let activation = Activation::new(&policy.variables, &full, &self.budget, authorizer);
+        // Messages and audit annotations are told nothing of what is allowed.
+        let aside = Activation::new(&policy.variables, &full, &self.budget, None);
 
-        let (failures, refused) = match meets_conditions(policy, &early) {
-            Ok(false) => return Ok(()),
+        let (failures, refused): (Vec<Failure>, _) = match meets_conditions(policy, &early) {
+            Ok(false) => return,
             Ok(true) => {
                 let failures = policy
                     .validations
                     .iter()
-                    .filter_map(|v| failure(policy, v, &activation))
+                    .filter_map(|validation| failure(policy, validation, &activation, &aside))
                     .collect();
-                (failures, annotate(policy, &activation))
+                (failures, annotate(policy, &aside))
             }
             Err(problem) => (vec![(problem, Reason::Invalid)], Ok(())),
         };
         for (message, reason) in failures {
             if binding.denies {
-                return Err(denial(policy, Some(binding), &message, reason));
+                self.deny(policy, Some(binding), &message, reason);
             }
             if binding.warns {
                 let Policy { name, .. } = policy;
                 warn(
-                    &mut self.warnings,
+                    &mut self.outcome.warnings,
                     &format!(
                         "Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{}': {message}",
                         binding.name
@@ -221,7 +249,9 @@ impl<W: World> Decider<'_, W> {
                 );
             }
         }
-        refused.map_err(|message| denial(policy, Some(binding), &message, Reason::Invalid))
+        if let Err(message) = refused {
+            self.deny(policy, Some(binding), &message, Reason::Invalid);
+        }
     }
 }
 
@@ -260,10 +290,15 @@ fn meets_conditions(policy: &Policy, activation: &Activation<'_>) -> Result<bool
 }
 
 /// What a validation has to say against the request.
-fn failure(policy: &Policy, validation: &Validation, activation: &Activation<'_>) -> Option<Failure> {
+fn failure(
+    policy: &Policy,
+    validation: &Validation,
+    activation: &Activation<'_>,
+    aside: &Activation<'_>,
+) -> Option<Failure> {
     match activation.run(&validation.expression) {
         Ok(Value::Bool(true)) => None,
-        Ok(_) => Some((message(validation, activation), validation.reason)),
+        Ok(_) => Some((message(validation, aside), validation.reason)),
         Err(_) if policy.ignores_failure => None,
         Err(problem) => Some((problem, Reason::Invalid)),
     }
@@ -304,20 +339,6 @@ fn annotate(policy: &Policy, activation: &Activation<'_>) -> Result<(), String> 
         ));
     }
     Ok(())
-}
-
-/// A policy that cannot be applied refuses everything it is about, unless it ignores failure.
-fn misconfigured(policy: &Policy, binding: Option<&Binding>, problem: &str) -> Result<(), Denial> {
-    if policy.ignores_failure {
-        return Ok(());
-    }
-    let what = if binding.is_some() { "binding" } else { "policy" };
-    Err(denial(
-        policy,
-        binding,
-        &format!("failed to configure {what}: {problem}"),
-        Reason::Invalid,
-    ))
 }
 
 fn denial(policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) -> Denial {

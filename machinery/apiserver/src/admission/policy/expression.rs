@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, OnceCell};
 
-use machinery_schema::cel::CelProgram;
+use machinery_schema::cel::{Authorizer, CelProgram};
 use machinery_value::{Map, Value};
 
 use super::source::{Shape, Source};
@@ -20,7 +20,6 @@ const MAX_DEPTH: usize = 100;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
-const NO_AUTHORIZER: &str = "the variable 'authorizer' is not supported by this server";
 
 /// The variables that may be null.
 const NULLABLE: [&str; 4] = ["object", "oldObject", "namespaceObject", "params"];
@@ -63,6 +62,11 @@ pub(super) struct Variable {
 }
 
 impl Variable {
+    /// Whether its expression asks what is allowed.
+    pub(super) fn asks(&self) -> bool {
+        self.expression.asks()
+    }
+
     /// Adds a variable that may use those before it.
     pub(super) fn push(variables: &mut Vec<Self>, name: &str, text: &str) {
         let source = Source::scan(text);
@@ -120,6 +124,13 @@ impl Expression {
             placed,
             selected: NULLABLE.map(|name| !bare(name)),
         }
+    }
+
+    /// Whether it asks what is allowed.
+    pub(super) fn asks(&self) -> bool {
+        self.program
+            .as_ref()
+            .is_ok_and(|program| program.references("authorizer"))
     }
 
     /// Whether a variable is only ever asked for its fields.
@@ -198,20 +209,24 @@ pub(super) struct Activation<'a> {
     known: &'a [(&'static str, &'a Value)],
     memo: Vec<OnceCell<Result<Value, String>>>,
     budget: &'a Cell<u32>,
+    authorizer: Option<&'a Authorizer>,
 }
 
 impl<'a> Activation<'a> {
-    /// `known` are the variables that every policy has; `budget` counts evaluations down.
+    /// `known` are the variables that every policy has; `budget` counts evaluations down; without an authorizer, nothing can
+    /// be asked.
     pub(super) fn new(
         variables: &'a [Variable],
         known: &'a [(&'static str, &'a Value)],
         budget: &'a Cell<u32>,
+        authorizer: Option<&'a Authorizer>,
     ) -> Self {
         Self {
             variables,
             known,
             memo: vec![OnceCell::new(); variables.len()],
             budget,
+            authorizer,
         }
     }
 
@@ -227,9 +242,6 @@ impl<'a> Activation<'a> {
     }
 
     fn evaluate(&self, program: &CelProgram, expression: &Expression) -> Result<Value, String> {
-        if program.references("authorizer") {
-            return Err(NO_AUTHORIZER.to_owned());
-        }
         let mut variables = Map::new();
         for index in &expression.values {
             // One that fails is left out: the expression then fails where it reads it, and only if it does.
@@ -253,7 +265,11 @@ impl<'a> Activation<'a> {
                 }
             })
             .collect();
-        program.eval(&read).map_err(|error| self.blame(expression, error))
+        let result = match self.authorizer.filter(|_| expression.asks()) {
+            Some(authorizer) => program.eval_with(&read, authorizer),
+            None => program.eval(&read),
+        };
+        result.map_err(|error| self.blame(expression, error))
     }
 
     fn value(&self, index: usize) -> &Result<Value, String> {

@@ -1,7 +1,7 @@
 //! The text of a CEL expression, taken apart just far enough to see which names it uses and where.
 //!
 //! The parser proper lives elsewhere and keeps no positions; what is needed here is only where names, calls and
-//! literals stand, for messages that point at them and for the variables of a policy. Any text can be scanned, a
+//! literals stand, for the variables of a policy. Any text can be scanned, a
 //! broken one as well.
 
 use std::ops::Range;
@@ -109,19 +109,6 @@ impl<'a> Source<'a> {
             Some((dot, self.at(name)))
         })
     }
-
-    /// A message about the place `at`, with the line and a mark below it, as CEL prints it.
-    pub(super) fn located(&self, at: usize, message: &str) -> String {
-        let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = self.text[..start].matches('\n').count() + 1;
-        let column = self.text[start..at].chars().count();
-        let shown = self.text[start..].lines().next().unwrap_or("");
-        let mark = ".".repeat(column);
-        format!(
-            "ERROR: <input>:{line}:{}: {message}\n | {shown}\n | {mark}^",
-            column + 1
-        )
-    }
 }
 
 /// A string or bytes at the start of `rest`, and its length.
@@ -205,12 +192,5 @@ mod tests {
             })
             .collect();
         assert_eq!(found, [(0, vec!["userInfo", "name"]), (52, vec!["f"])]);
-    }
-
-    #[test]
-    fn messages_point_at_their_place() {
-        let source = Source::scan("a &&\n  foo");
-        let expected = "ERROR: <input>:2:3: no\n |   foo\n | ..^";
-        assert_eq!(source.located(7, "no"), expected);
     }
 }

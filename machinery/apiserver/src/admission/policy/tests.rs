@@ -5,12 +5,15 @@ mod matches;
 mod server;
 mod vetting;
 
+use std::sync::Arc;
+
+use machinery_schema::cel::{Authority, Authorizer, Question, Verdict};
 use machinery_value::Value;
 use machinery_value::labels::LabelSelector;
 use serde_json::json;
 
 use super::compile::hooks;
-use super::decide::{Denial, World, decide};
+use super::decide::{Denial, Outcome, World, decide};
 use super::matching::{Asked, Kind, Matched, Neighbours, Place};
 use crate::admission::Operation;
 
@@ -89,8 +92,13 @@ impl Scenario {
         }
     }
 
-    fn decide(&self, policies: &[Value], bindings: &[Value]) -> Result<Vec<String>, Denial> {
+    fn outcome(&self, policies: &[Value], bindings: &[Value]) -> Outcome {
         decide(&hooks(policies, bindings), &self.asked(), self)
+    }
+
+    fn decide(&self, policies: &[Value], bindings: &[Value]) -> Result<Vec<String>, Denial> {
+        let outcome = self.outcome(policies, bindings);
+        outcome.denial.map_or(Ok(outcome.warnings), Err)
     }
 
     /// The answer of a policy with one binding that denies.
@@ -149,6 +157,18 @@ impl World for Scenario {
         }
     }
 
+    fn authorizer(&self) -> Authorizer {
+        let request = Question {
+            group: self.place.group.clone(),
+            resource: self.place.resource.clone(),
+            subresource: self.subresource.to_owned(),
+            namespace: self.namespace.to_owned(),
+            name: self.name.to_owned(),
+            ..Question::default()
+        };
+        Authorizer::new(Arc::new(Told), request)
+    }
+
     fn param(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Value> {
         let everything = LabelSelector::everything();
         self.params(kind, namespace, &everything)
@@ -163,6 +183,35 @@ impl World for Scenario {
                 && selector.matches_labels(param["metadata"]["labels"].as_object())
         };
         self.params.iter().filter(fits).cloned().collect()
+    }
+}
+
+/// Says what it was asked. Everything is allowed but the verb `no`; the verb `fail` fails.
+struct Told;
+
+impl Authority for Told {
+    fn answer(&self, question: &Question) -> Verdict {
+        let who = question
+            .account
+            .as_ref()
+            .map(|(namespace, name)| format!("{namespace}/{name} "))
+            .unwrap_or_default();
+        let what = question.path.clone().unwrap_or_else(|| {
+            let Question {
+                group,
+                resource,
+                subresource,
+                namespace,
+                name,
+                ..
+            } = question;
+            format!("{group}|{resource}|{subresource}|{namespace}|{name}")
+        });
+        Verdict {
+            allowed: question.verb != "no",
+            reason: format!("{who}{} {what}", question.verb),
+            error: (question.verb == "fail").then(|| "broken".to_owned()),
+        }
     }
 }
 

@@ -1,40 +1,22 @@
-//! Vets a policy before it is accepted: its expressions must compile and name only what there is.
-//!
-//! Types are followed only where they are plain to see: a policy that the real server refuses for a type deeper inside
-//! is accepted here and fails, by its failure policy, when it runs.
+//! Vets a policy before it is accepted: its expressions must compile, name only what there is, and be of the right type.
 
 mod types;
+mod warnings;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use machinery_schema::cel::CelProgram;
+use machinery_schema::cel::{CelType, Struct};
 use machinery_value::field::{FieldError, FieldPath};
 use machinery_value::{Value, names};
 
-use super::source::Source;
 use crate::meta;
+
+pub(crate) use warnings::expression_warnings;
 
 const MAX_CONDITIONS: usize = 64;
 const MAX_ANNOTATIONS: usize = 20;
 const MAX_ANNOTATION_EXPRESSION: usize = 5 * 1024;
-
-/// The functions of the variable `authorizer` and of what they return.
-const AUTHORIZER: [&str; 14] = [
-    "allowed",
-    "check",
-    "error",
-    "errored",
-    "fieldSelector",
-    "group",
-    "labelSelector",
-    "name",
-    "namespace",
-    "path",
-    "reason",
-    "resource",
-    "serviceAccount",
-    "subresource",
-];
 
 /// What is wrong with the expressions of a ValidatingAdmissionPolicy.
 pub(crate) fn check_policy(content: &Value) -> Vec<FieldError> {
@@ -82,15 +64,15 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-struct Vet<'a> {
+struct Vet {
     errors: Vec<FieldError>,
     /// Whether the policy takes parameters.
     params: bool,
     /// The variables declared so far; none where there cannot be any.
-    variables: Option<Vec<&'a str>>,
+    variables: Option<Struct<'static>>,
 }
 
-impl<'a> Vet<'a> {
+impl Vet {
     fn conditions(&mut self, list: &Value, path: &FieldPath) {
         let count = items(list).count();
         if count > MAX_CONDITIONS {
@@ -120,10 +102,13 @@ impl<'a> Vet<'a> {
         }
     }
 
-    fn variables(&mut self, list: &'a Value, path: &FieldPath) {
+    fn variables(&mut self, list: &Value, path: &FieldPath) {
         for (index, variable) in items(list).enumerate() {
             let path = path.index(index);
-            self.variables.get_or_insert_default();
+            self.variables.get_or_insert_with(|| Struct {
+                name: types::VARIABLES,
+                ..Struct::default()
+            });
             let name = text(&variable["name"]);
             if name.trim().is_empty() {
                 self.errors
@@ -140,8 +125,10 @@ impl<'a> Vet<'a> {
                     "expression is not specified",
                 ));
             }
-            self.expression(expression, &path.child("expression"), &[], true);
-            self.variables.get_or_insert_default().push(name);
+            let ty = self.expression(expression, &path.child("expression"), &[], true);
+            if let Some(variables) = &mut self.variables {
+                variables.fields.insert(name.to_owned(), ty);
+            }
         }
     }
 
@@ -181,89 +168,36 @@ impl<'a> Vet<'a> {
     }
 
     /// Checks an expression whose value must be of one of these types, or of any; an empty one is for others to judge.
-    fn expression(&mut self, text: &str, path: &FieldPath, types: &[&str], authorizer: bool) {
+    /// Returns its type, as far as that is known.
+    fn expression(
+        &mut self,
+        text: &str,
+        path: &FieldPath,
+        types: &[&str],
+        authorizer: bool,
+    ) -> CelType<'static> {
         if text.trim().is_empty() {
-            return;
+            return CelType::Unknown;
         }
-        let source = Source::scan(text);
-        let detail = match CelProgram::compile(text) {
-            // The engine starts the lines of its snippets without the space.
-            Err(problem) => Some(format!(
-                "compilation failed: {}",
-                problem.replace("\n| ", "\n | ")
-            )),
-            Ok(program) => self
-                .undeclared(&source, &program, authorizer)
-                .or_else(|| types::wrong_type(&source, types)),
+        let mut scope = types::scope(CelType::Dyn, self.params.then_some(CelType::Dyn));
+        if authorizer {
+            scope.declare_authorizer();
+        }
+        if let Some(variables) = &self.variables {
+            scope.declare("variables", CelType::Struct(Arc::new(variables.clone())));
+        }
+        let (ty, detail) = match scope.check(text) {
+            Err(problem) => (CelType::Unknown, Some(format!("compilation failed: {problem}"))),
+            Ok(ty) => {
+                let wrong = types::wrong_type(&ty, types);
+                (ty, wrong)
+            }
         };
         if let Some(detail) = detail {
             self.errors.push(FieldError::invalid(path, &text.into(), detail));
         }
+        ty
     }
-
-    /// The names in an expression that mean nothing, each with its place.
-    fn undeclared(&self, source: &Source<'_>, program: &CelProgram, authorizer: bool) -> Option<String> {
-        let declared = |name: &str| match name {
-            "object" | "oldObject" | "request" | "namespaceObject" => true,
-            "params" => self.params,
-            "authorizer" => authorizer,
-            "variables" => self.variables.is_some(),
-            _ => false,
-        };
-        let read: Vec<&str> = program.variables().collect();
-        let mut problems: Vec<(usize, String)> = Vec::new();
-        let undeclared = |name: &str| format!("undeclared reference to '{name}' (in container '')");
-        for name in read.iter().filter(|name| !declared(name)) {
-            let places = places(source, |at| source.at(at) == *name && source.is_variable(at));
-            problems.extend(places.into_iter().map(|at| (at, undeclared(name))));
-        }
-        if let Some(function) = program.undeclared(&read)
-            && !(program.references("authorizer") && AUTHORIZER.contains(&function.as_str()))
-        {
-            let called = |at: usize| at > 0 && source.at(at) == "(" && source.at(at - 1) == function;
-            problems.extend(
-                places(source, called)
-                    .into_iter()
-                    .map(|at| (at, undeclared(&function))),
-            );
-        }
-        for at in 0..source.tokens.len() {
-            if source.is_variable(at) && declared(source.at(at)) {
-                problems.extend(self.undefined(source, at));
-            }
-        }
-        problems.sort();
-        let located: Vec<String> = problems
-            .iter()
-            .map(|(at, message)| source.located(*at, message))
-            .collect();
-        (!located.is_empty()).then(|| format!("compilation failed: {}", located.join("\n")))
-    }
-
-    /// The first field selected from the variable at `at` that its type does not have.
-    fn undefined(&self, source: &Source<'_>, at: usize) -> Option<(usize, String)> {
-        let mut path = vec![source.at(at)];
-        for (dot, field) in source.fields(at) {
-            let known = match path.as_slice() {
-                ["variables"] => self.variables.as_deref()?.contains(&field),
-                path => types::fields(path)?.contains(&field),
-            };
-            if !known {
-                return Some((dot, format!("undefined field '{field}'")));
-            }
-            path.push(field);
-        }
-        None
-    }
-}
-
-/// Where pieces of an expression are for which something holds; the start if there are none.
-fn places(source: &Source<'_>, holds: impl Fn(usize) -> bool) -> Vec<usize> {
-    let found: Vec<usize> = (0..source.tokens.len())
-        .filter(|at| holds(*at))
-        .map(|at| source.tokens[at].span.start)
-        .collect();
-    if found.is_empty() { vec![0] } else { found }
 }
 
 fn is_identifier(name: &str) -> bool {

@@ -3,10 +3,13 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use machinery_auth::UserInfo;
+use machinery_auth::user::{service_account_groups, service_account_user};
+use machinery_auth::{Attributes, RbacIndex, UserInfo};
+use machinery_schema::cel::{Authority, Authorizer, Question, Verdict};
 use machinery_store::Range;
 use machinery_value::labels::LabelSelector;
 use machinery_value::{Map, Value};
+use parking_lot::RwLock;
 use serde_json::json;
 
 use super::Request;
@@ -190,6 +193,22 @@ impl World for Gathered<'_> {
         self.param_resource(kind).map(|resource| resource.namespaced)
     }
 
+    fn authorizer(&self) -> Authorizer {
+        let request = Question {
+            group: self.place.group.clone(),
+            resource: self.place.resource.clone(),
+            subresource: self.request.subresource.to_owned(),
+            namespace: self.namespace.clone(),
+            name: self.request.name.to_owned(),
+            ..Question::default()
+        };
+        let roles = Roles {
+            rbac: Arc::clone(&self.server.indexes.rbac),
+            user: Arc::clone(&self.request.options.user),
+        };
+        Authorizer::new(Arc::new(roles), request)
+    }
+
     fn param(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Value> {
         let resource = self.param_resource(kind)?;
         let stored = self.server.store.get(&resource.key(namespace, name))?;
@@ -212,6 +231,40 @@ impl World for Gathered<'_> {
             .iter()
             .filter(|stored| selector.matches(|key| stored.value.label(key)));
         selected.map(|stored| resource.whole(stored)).collect()
+    }
+}
+
+/// What the roles say about whoever makes a request.
+struct Roles {
+    rbac: Arc<RwLock<RbacIndex>>,
+    user: Arc<UserInfo>,
+}
+
+impl Authority for Roles {
+    fn answer(&self, question: &Question) -> Verdict {
+        // An account that is asked about has not proved who it is: it is in no group of those who have.
+        let account = question.account.as_ref().map(|(namespace, name)| {
+            UserInfo::new(
+                service_account_user(namespace, name),
+                service_account_groups(namespace),
+            )
+        });
+        let user = account.as_ref().unwrap_or(&self.user);
+        let attributes = match &question.path {
+            Some(path) => Attributes::path(user, &question.verb, path),
+            None => Attributes {
+                subresource: &question.subresource,
+                namespace: &question.namespace,
+                name: &question.name,
+                ..Attributes::resource(user, &question.verb, &question.group, &question.resource)
+            },
+        };
+        let decision = self.rbac.read().authorize(&attributes);
+        Verdict {
+            allowed: decision.allowed,
+            reason: decision.reason(),
+            error: None,
+        }
     }
 }
 

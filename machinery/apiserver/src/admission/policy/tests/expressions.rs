@@ -96,8 +96,25 @@ fn failures_follow_the_failure_policy() {
             "no such key: none",
         ),
         (
-            "authorizer.group('').resource('pods').check('get').allowed()",
-            "the variable 'authorizer' is not supported by this server",
+            "authorizer.path(' ').check('get').allowed()",
+            "path must not be empty",
+        ),
+        (
+            "authorizer.group('').resource('').check('get').allowed()",
+            "resource must not be empty",
+        ),
+        (
+            "authorizer.serviceAccount('t', 'Bad').path('/x').check('get').allowed()",
+            "Invalid service account name",
+        ),
+        (
+            "authorizer.serviceAccount('no.dots', 'a').path('/x').check('get').allowed()",
+            "Invalid service account namespace",
+        ),
+        // A third question costs too much.
+        (
+            "['a', 'b', 'c'].all(x, authorizer.path('/x').check(x).allowed())",
+            "operation cancelled: actual cost limit exceeded",
         ),
     ];
     for (expression, error) in cases {
@@ -460,5 +477,109 @@ fn the_first_policy_by_name_answers() {
     assert_eq!(
         denial.message,
         "ValidatingAdmissionPolicy 'a' with binding 'a' denied request: failed expression: false"
+    );
+}
+
+#[test]
+fn expressions_ask_what_is_allowed() {
+    let reasons = [
+        ("authorizer.path('/healthz').check('get')", "get /healthz"),
+        (
+            "authorizer.group('apps').resource('deployments').check('list')",
+            "list apps|deployments|||",
+        ),
+        (
+            "authorizer.group('').resource('pods').subresource('log').namespace('t').name('p').check('get')",
+            "get |pods|log|t|p",
+        ),
+        (
+            "authorizer.group('').resource('pods').labelSelector('a=b').fieldSelector('c=d').check('list')",
+            "list |pods|||",
+        ),
+        (
+            "authorizer.serviceAccount('t', 'robot').group('').resource('pods').check('get')",
+            "t/robot get |pods|||",
+        ),
+        (
+            "authorizer.requestResource.check('custom')",
+            "custom |configmaps||t|c",
+        ),
+        (
+            "authorizer.requestResource.name('other').check('get')",
+            "get |configmaps||t|other",
+        ),
+    ];
+    for (question, reason) in reasons {
+        let holds = format!("{question}.reason() == '{reason}'");
+        check(json!({"validations": [{"expression": holds}]}), "");
+    }
+    for holds in [
+        "authorizer.path('/x').check('get').allowed()",
+        "!authorizer.path('/x').check('no').allowed()",
+        "authorizer.path('/x').check('fail').errored() && authorizer.path('/x').check('fail').error() == 'broken'",
+        "!authorizer.path('/x').check('get').errored() && authorizer.path('/x').check('get').error() == ''",
+        "[authorizer].all(a, a.path('/x').check('get').allowed())",
+    ] {
+        check(json!({"validations": [{"expression": holds}]}), "");
+    }
+    // Conditions may ask, and variables.
+    check(
+        json!({
+            "matchConditions": [{"name": "a", "expression": "authorizer.path('/x').check('no').allowed()"}],
+            "validations": [{"expression": "false"}],
+        }),
+        "",
+    );
+    check(
+        json!({
+            "variables": [
+                {"name": "pods", "expression": "authorizer.group('').resource('pods')"},
+                {"name": "may", "expression": "variables.pods.check('no').allowed()"},
+            ],
+            "validations": [
+                {"expression": "variables.pods.check('get').allowed() && !variables.may"},
+                {"expression": "variables.may", "message": "may not"},
+            ],
+        }),
+        "may not",
+    );
+    // Annotations may not.
+    check(
+        json!({
+            "auditAnnotations": [{"key": "k", "valueExpression": "authorizer.path('/x').check('get').reason()"}],
+        }),
+        "expression 'authorizer.path('/x').check('get').reason()' resulted in error: no such attribute(s): authorizer",
+    );
+}
+
+#[test]
+fn a_refusal_comes_with_the_warnings_of_the_others() {
+    let rule = |name: &str| {
+        policy(
+            name,
+            json!({"validations": [{"expression": "false", "message": name}]}),
+        )
+    };
+    let bindings = [
+        binding("deny", json!({"policyName": "a"})),
+        binding(
+            "warn",
+            json!({"policyName": "a", "validationActions": ["Warn", "Audit"]}),
+        ),
+        binding("late", json!({"policyName": "b"})),
+        binding("later", json!({"policyName": "b", "validationActions": ["Warn"]})),
+    ];
+    let outcome = Scenario::create(json!({})).outcome(&[rule("a"), rule("b")], &bindings);
+    let denial = outcome.denial.expect("denied");
+    assert_eq!(
+        denial.message,
+        "ValidatingAdmissionPolicy 'a' with binding 'deny' denied request: a"
+    );
+    assert_eq!(
+        outcome.warnings,
+        [
+            "Validation failed for ValidatingAdmissionPolicy 'a' with binding 'warn': a",
+            "Validation failed for ValidatingAdmissionPolicy 'b' with binding 'later': b",
+        ]
     );
 }

@@ -245,9 +245,43 @@ async fn subresources_are_a_matter_of_their_own() {
         };
         check(&server.inner, &request).map_err(|error| error.message)
     };
-    assert_eq!(ask(""), Ok(Vec::new()));
-    assert_eq!(ask("status"), Ok(Vec::new()));
+    assert_eq!(ask(""), Ok(()));
+    assert_eq!(ask("status"), Ok(()));
     let text = "deployments.apps \"d\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: scale \
                 Scale autoscaling autoscaling/v1 deployments";
     assert_eq!(ask("scale"), Err(text.to_owned()));
+}
+
+#[tokio::test]
+async fn policies_ask_the_roles_of_the_server() {
+    let (server, local) = start().await;
+    let account = json!({"kind": "ServiceAccount", "name": "robot", "namespace": "default"});
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"});
+    let bound = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "robots", "namespace": "default"}, "subjects": [account], "roleRef": role});
+    server
+        .local(UserInfo::apiserver())
+        .create(bound)
+        .await
+        .expect("roles are bound");
+    let spec = json!({
+        "variables": [{"name": "robot", "expression": "authorizer.serviceAccount('default', 'robot')"}],
+        "validations": [
+            {"expression": "authorizer.requestResource.check('create').allowed() \
+                || object.metadata.name.startsWith('free')", "message": "alice has no role"},
+            {"expression": "variables.robot.group('').resource('configmaps').namespace('default').check('get').allowed()",
+                "message": "the robot may read"},
+            {"expression": "!variables.robot.group('').resource('configmaps').namespace('kube-system').check('get').allowed()",
+                "message": "but only there"},
+        ],
+    });
+    enforce(&local, "p", spec, json!({})).await;
+    let error = create(&local, "c", json!({})).await.expect_err("refused");
+    assert!(
+        error.message.ends_with("denied request: alice has no role"),
+        "{error}"
+    );
+    create(&local, "free", json!({}))
+        .await
+        .expect("the roles say what they should");
 }

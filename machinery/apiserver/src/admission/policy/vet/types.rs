@@ -1,107 +1,119 @@
-//! What is known of types: the fields of the variables that have one, and what an expression is at its outermost.
+//! The types of the variables that the expressions of a policy see.
 
-use crate::admission::policy::source::{Shape, Source};
+use machinery_schema::cel::{CelType, Scope};
 
-/// The fields of the variables that have a type.
-pub(super) fn fields(path: &[&str]) -> Option<&'static [&'static str]> {
-    Some(match path {
-        ["request"] => &[
-            "dryRun",
-            "kind",
-            "name",
-            "namespace",
-            "operation",
-            "options",
-            "requestKind",
-            "requestResource",
-            "requestSubResource",
-            "resource",
-            "subResource",
-            "userInfo",
-        ],
-        ["request", "kind" | "requestKind"] => &["group", "version", "kind"],
-        ["request", "resource" | "requestResource"] => &["group", "version", "resource"],
-        ["request", "userInfo"] => &["username", "uid", "groups", "extra"],
-        ["namespaceObject"] => &["metadata", "spec", "status"],
-        ["namespaceObject", "metadata"] => &[
-            "UID",
-            "annotations",
-            "creationTimestamp",
-            "deletionGracePeriodSeconds",
-            "deletionTimestamp",
-            "finalizers",
-            "generateName",
-            "generation",
-            "labels",
-            "name",
-            "namespace",
-            "resourceVersion",
-        ],
-        ["namespaceObject", "spec"] => &["finalizers"],
-        ["namespaceObject", "status"] => &["conditions", "phase"],
-        _ => return None,
-    })
+/// What the type of `variables` is called.
+pub(super) const VARIABLES: &str = "kubernetes.variables";
+
+/// The variables of all policies. The objects are whatever is asked about; a policy without parameters has no `params`.
+pub(super) fn scope<'a>(object: CelType<'a>, params: Option<CelType<'a>>) -> Scope<'a> {
+    let mut scope = Scope::default();
+    scope.declare("object", object.clone());
+    scope.declare("oldObject", object);
+    scope.declare("request", request());
+    scope.declare("namespaceObject", namespace());
+    if let Some(params) = params {
+        scope.declare("params", params);
+    }
+    scope
 }
 
-/// Why the value of an expression is not of one of these types, or of any, where that is plain to see.
-pub(super) fn wrong_type(source: &Source<'_>, types: &[&str]) -> Option<String> {
-    let found = obvious_type(source).filter(|found| !types.is_empty() && !types.contains(found))?;
-    Some(match types {
-        [one] => format!("must evaluate to {one} but got {found}"),
-        several => format!("must evaluate to one of [{}] but got {found}", several.join(" ")),
-    })
+fn texts<'a>() -> CelType<'a> {
+    CelType::list(CelType::Text)
 }
 
-/// The type of an expression, where its outermost part shows it.
-fn obvious_type(source: &Source<'_>) -> Option<&'static str> {
-    let mut depth = 0_usize;
-    let mut outer: Vec<usize> = Vec::new();
-    for at in 0..source.tokens.len() {
-        let sign = source.tokens[at].shape == Shape::Sign;
-        if sign && matches!(source.at(at), ")" | "]" | "}") {
-            depth = depth.saturating_sub(1);
-            continue;
-        }
-        if depth == 0 {
-            outer.push(at);
-        }
-        if sign && matches!(source.at(at), "(" | "[" | "{") {
-            depth += 1;
-        }
-    }
-    let is = |at: &usize, signs: &[&str]| signs.contains(&source.at(*at));
-    if outer.iter().any(|at| is(at, &["?"])) {
+fn request<'a>() -> CelType<'a> {
+    let kind = CelType::object(
+        "kubernetes.GroupVersionKind",
+        [
+            ("group", CelType::Text),
+            ("version", CelType::Text),
+            ("kind", CelType::Text),
+        ],
+    );
+    let resource = CelType::object(
+        "kubernetes.GroupVersionResource",
+        [
+            ("group", CelType::Text),
+            ("version", CelType::Text),
+            ("resource", CelType::Text),
+        ],
+    );
+    let user = CelType::object(
+        "kubernetes.UserInfo",
+        [
+            ("username", CelType::Text),
+            ("uid", CelType::Text),
+            ("groups", texts()),
+            ("extra", CelType::map(texts())),
+        ],
+    );
+    CelType::object(
+        "kubernetes.AdmissionRequest",
+        [
+            ("kind", kind.clone()),
+            ("resource", resource.clone()),
+            ("subResource", CelType::Text),
+            ("requestKind", kind),
+            ("requestResource", resource),
+            ("requestSubResource", CelType::Text),
+            ("name", CelType::Text),
+            ("namespace", CelType::Text),
+            ("operation", CelType::Text),
+            ("userInfo", user),
+            ("dryRun", CelType::Bool),
+            ("options", CelType::Dyn),
+        ],
+    )
+}
+
+fn namespace<'a>() -> CelType<'a> {
+    let metadata = CelType::object(
+        "kubernetes.NamespaceMetadata",
+        [
+            ("name", CelType::Text),
+            ("generateName", CelType::Text),
+            ("namespace", CelType::Text),
+            ("labels", CelType::map(CelType::Text)),
+            ("annotations", CelType::map(CelType::Text)),
+            ("UID", CelType::Text),
+            ("creationTimestamp", CelType::Timestamp),
+            ("deletionGracePeriodSeconds", CelType::Int),
+            ("deletionTimestamp", CelType::Timestamp),
+            ("generation", CelType::Int),
+            ("resourceVersion", CelType::Text),
+            ("finalizers", texts()),
+        ],
+    );
+    let condition = CelType::object(
+        "kubernetes.NamespaceCondition",
+        [
+            ("status", CelType::Text),
+            ("type", CelType::Text),
+            ("lastTransitionTime", CelType::Timestamp),
+            ("message", CelType::Text),
+            ("reason", CelType::Text),
+        ],
+    );
+    let spec = CelType::object("kubernetes.NamespaceSpec", [("finalizers", texts())]);
+    let status = CelType::object(
+        "kubernetes.NamespaceStatus",
+        [("conditions", CelType::list(condition)), ("phase", CelType::Text)],
+    );
+    CelType::object(
+        "kubernetes.Namespace",
+        [("metadata", metadata), ("spec", spec), ("status", status)],
+    )
+}
+
+/// Why an expression of this type is not of one of those that are wanted; any will do if there are none.
+pub(super) fn wrong_type(found: &CelType<'_>, wanted: &[&str]) -> Option<String> {
+    let name = found.output_name();
+    if matches!(found, CelType::Unknown) || wanted.is_empty() || wanted.contains(&name.as_str()) {
         return None;
     }
-    let comparisons = ["||", "&&", "==", "!=", "<", "<=", ">", ">=", "in"];
-    let is_field = |at: &usize| *at > 0 && source.at(at - 1) == ".";
-    if outer.iter().any(|at| is(at, &comparisons) && !is_field(at)) || source.at(0) == "!" {
-        return Some("bool");
-    }
-    if outer.iter().any(|at| is(at, &["+", "-", "*", "/", "%"])) {
-        return None;
-    }
-    let dynamic = matches!(source.at(0), "object" | "oldObject" | "params");
-    if dynamic && !outer.iter().any(|at| is(at, &["("])) {
-        return Some("dyn");
-    }
-    let last = source.tokens.len().saturating_sub(1);
-    let sized =
-        |at: usize| source.at(at) == "size" && outer.last() == Some(&(at + 1)) && source.at(last) == ")";
-    if sized(0) || outer.len().checked_sub(2).is_some_and(|at| sized(outer[at])) {
-        return Some("int");
-    }
-    let [only] = source.tokens.as_slice() else {
-        return None;
-    };
-    match (only.shape, source.at(0)) {
-        (Shape::Int, number) if number.ends_with(['u', 'U']) => Some("uint"),
-        (Shape::Int, _) => Some("int"),
-        (Shape::Double, _) => Some("double"),
-        (Shape::Text, _) => Some("string"),
-        (Shape::Bytes, _) => Some("bytes"),
-        (Shape::Name, "true" | "false") => Some("bool"),
-        (Shape::Name, "null") => Some("null_type"),
-        _ => None,
-    }
+    Some(match wanted {
+        [one] => format!("must evaluate to {one} but got {name}"),
+        several => format!("must evaluate to one of [{}] but got {name}", several.join(" ")),
+    })
 }

@@ -1,0 +1,142 @@
+//! Admission from outside: what is refused with a reason, what policies say, and what their status tells.
+
+use serde_json::{Value, json};
+
+use crate::harness::{CONFIG_MAPS, Server};
+
+const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+
+fn named(kind: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+fn policy(name: &str, validations: Value) -> Value {
+    let rule =
+        json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]});
+    named(
+        "ValidatingAdmissionPolicy",
+        name,
+        json!({"matchConstraints": {"resourceRules": [rule]}, "validations": validations}),
+    )
+}
+
+fn binding(name: &str, policy: &str, action: &str) -> Value {
+    named(
+        "ValidatingAdmissionPolicyBinding",
+        name,
+        json!({"policyName": policy, "validationActions": [action]}),
+    )
+}
+
+#[tokio::test]
+async fn webhooks_are_refused_whichever_way_they_come() {
+    let server = Server::start().await;
+    for (plural, kind) in [
+        (
+            "validatingwebhookconfigurations",
+            "ValidatingWebhookConfiguration",
+        ),
+        ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    ] {
+        let collection = format!("{GROUP}/{plural}");
+        let object = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": {"name": "hook"}, "webhooks": []});
+        let one = format!("{collection}/hook");
+        let answers = [
+            server.post(&collection, object.clone()).await,
+            server
+                .send(
+                    "PATCH",
+                    &format!("{one}?fieldManager=t"),
+                    "application/apply-patch+yaml",
+                    object.to_string(),
+                )
+                .await,
+        ];
+        for answer in answers {
+            let (code, reason, message) = answer.refusal();
+            assert_eq!((code, reason), (403, "Forbidden"), "{message}");
+            assert!(message.contains("calls no webhooks"), "{message}");
+            assert!(message.contains("ValidatingAdmissionPolicy"), "{message}");
+        }
+        // There is none that could be changed into one that counts.
+        assert_eq!(server.put(&one, object).await.code, 404);
+        assert_eq!(server.get(&one).await.code, 404);
+    }
+}
+
+#[tokio::test]
+async fn a_policy_says_in_its_status_what_is_suspicious() {
+    let server = Server::start().await;
+    let policies = format!("{GROUP}/validatingadmissionpolicies");
+    let validations = json!([
+        {"expression": "object.data.size() > 0"},
+        {"expression": "object.spec.replicas > 1", "messageExpression": "'x' + string(object.data)"},
+    ]);
+    server
+        .post(&policies, policy("odd", validations))
+        .await
+        .expect(201);
+    let observed = |generation: i64| move |o: &Value| o["status"]["observedGeneration"] == generation;
+    let odd = server.until(&policies, "odd", observed(1)).await;
+    let kind = "/v1, Kind=ConfigMap";
+    assert_eq!(
+        odd["status"]["typeChecking"]["expressionWarnings"],
+        json!([
+            {
+                "fieldRef": "spec.validations[1].expression",
+                "warning": format!(
+                    "{kind}: ERROR: <input>:1:7: undefined field 'spec'\n | object.spec.replicas > 1\n | ......^\n"
+                ),
+            },
+            {
+                "fieldRef": "spec.validations[1].messageExpression",
+                "warning": format!(
+                    "{kind}: ERROR: <input>:1:13: found no matching overload for 'string' applied to '(map(string, string))'\n \
+                     | 'x' + string(object.data)\n | ............^\n"
+                ),
+            },
+        ])
+    );
+    let mut mended = policy("odd", json!([{"expression": "object.data.size() > 0"}]));
+    mended["metadata"]["resourceVersion"] = odd["metadata"]["resourceVersion"].clone();
+    server.put(&format!("{policies}/odd"), mended).await.expect(200);
+    let odd = server.until(&policies, "odd", observed(2)).await;
+    assert_eq!(odd["status"]["typeChecking"], json!({}));
+}
+
+#[tokio::test]
+async fn a_refusal_tells_what_others_warn_of() {
+    let server = Server::start().await;
+    let (policies, bindings) = (
+        format!("{GROUP}/validatingadmissionpolicies"),
+        format!("{GROUP}/validatingadmissionpolicybindings"),
+    );
+    server.config_map("old", json!({})).await;
+    let never = |message: &str| json!([{"expression": "false", "message": message}]);
+    server.post(&policies, policy("p", never("no"))).await.expect(201);
+    server
+        .post(&bindings, binding("denies", "p", "Deny"))
+        .await
+        .expect(201);
+    server
+        .post(&bindings, binding("warns", "p", "Warn"))
+        .await
+        .expect(201);
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}});
+    for answer in [
+        server.post(CONFIG_MAPS, object).await,
+        server.delete(&format!("{CONFIG_MAPS}/old"), json!({})).await,
+    ] {
+        let (code, _, message) = answer.refusal();
+        assert_eq!(code, 422);
+        assert!(
+            message.ends_with("with binding 'denies' denied request: no"),
+            "{message}"
+        );
+        assert_eq!(
+            answer.headers["warning"],
+            "299 - \"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'warns': no\""
+        );
+    }
+}
