@@ -47,7 +47,7 @@ const BUILT_IN: [(&str, &str, bool); 14] = [
 pub(crate) struct Server {
     pub(crate) client: Client,
     // Its work ends when it is dropped.
-    embedded: Option<ApiServer>,
+    _embedded: Option<ApiServer>,
 }
 
 /// What a server answered.
@@ -87,7 +87,7 @@ impl Server {
         let user = UserInfo::new("tester", ["system:masters"]).authenticated();
         Self {
             client: Client::new(server.as_user(user), "default"),
-            embedded: Some(server),
+            _embedded: Some(server),
         }
     }
 
@@ -104,14 +104,9 @@ impl Server {
             .unwrap();
         let server = Self {
             client: Client::try_from(config).unwrap(),
-            embedded: None,
+            _embedded: None,
         };
         Some((server, running))
-    }
-
-    /// Whether it is the embedded one.
-    pub(crate) fn is_embedded(&self) -> bool {
-        self.embedded.is_some()
     }
 
     /// Sends one request, as `user` if one is given.

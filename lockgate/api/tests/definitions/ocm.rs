@@ -247,7 +247,7 @@ async fn statuses(server: &Server) {
     }
 }
 
-/// Whoever accepts a cluster or binds a set needs the right to do so, on a server that can be asked about rights.
+/// Whoever accepts a cluster or binds a set needs the right to do so.
 async fn rights(server: &Server) {
     let group = "cluster.open-cluster-management.io";
     let role = json!({
@@ -304,7 +304,7 @@ async fn rights(server: &Server) {
                 )
                 .await
         };
-        let wanted = if good || server.is_embedded() { 201 } else { 403 };
+        let wanted = if good { 201 } else { 403 };
         // A real server learns of roles and admission policies a moment later.
         server
             .until("rights", async || (try_it().await.code == wanted).then_some(()))

@@ -174,7 +174,9 @@ impl<'a> Coster<'_, 'a> {
         let mut size = size;
         if let (op::INDEX, [operand, _]) = (call.func_name.as_str(), call.args.as_slice()) {
             size = self.entry(operand);
-            if let Some(place) = self.place(operand).and_then(Place::element) {
+            // What is in a list that the expression made counts as large as the root, as the server has it.
+            let place = self.place(operand).map_or(Some(self.root), Place::element);
+            if let Some(place) = place {
                 self.places.insert(key(expression), place);
             }
         }
@@ -343,7 +345,6 @@ impl<'a> Coster<'_, 'a> {
         let is_list = !matches!(self.checked.ty(&comprehension.iter_range), Some(CelType::Map(..)));
         let place = self.place(&comprehension.iter_range);
         let item = Local {
-            // What is in a list that the expression made counts as large as the root, as the server has it.
             place: match place {
                 Some(place) if is_list => place.element(),
                 Some(place) => place.key(),
