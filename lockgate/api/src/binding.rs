@@ -85,7 +85,19 @@ pub struct BindingSpec {
     pub schedule_priority: Option<Value>,
     /// The groups of `workloadAffinity`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub workload_affinity_groups: Option<Value>,
+    pub workload_affinity_groups: Option<WorkloadAffinityGroups>,
+}
+
+/// The groups of workloads that a template belongs to, each as `key=value`; empty for none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkloadAffinityGroups {
+    /// Those that go together.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub affinity_group: String,
+    /// Those that stay apart.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub anti_affinity_group: String,
 }
 
 fn is_zero(value: &i64) -> bool {

@@ -31,6 +31,8 @@ pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
 pub const PLACED: &str = "lockgate.karmada.io/placed";
 /// On bindings: since when the application is unhealthy, by cluster, as JSON.
 pub const UNHEALTHY_SINCE: &str = "lockgate.karmada.io/unhealthy-since";
+/// What an application took along when it failed over, on its binding: the cluster that it came to, and the labels of its copy.
+pub const CARRIED_STATE: &str = "lockgate.karmada.io/carried-state";
 /// On bindings: somebody else manages them.
 pub const BINDING_MANAGED_BY: &str = "binding.karmada.io/managed-by";
 /// On bindings, and on claimed templates that have none yet: the record of the last activation, as JSON.

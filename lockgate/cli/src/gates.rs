@@ -12,7 +12,9 @@ const KNOWN: &[&str] = &[
     "NoClusterFitRemoves",
     "PropagateDeps",
     "PropagationPolicyPreemption",
+    "StatefulFailoverInjection",
     "StaticPolicy",
+    "WorkloadAffinity",
 ];
 
 /// Gates that somebody set.
@@ -54,6 +56,8 @@ impl FeatureGates {
             preemption: gate("PropagationPolicyPreemption", defaults.preemption),
             propagate_deps: gate("PropagateDeps", defaults.propagate_deps),
             static_policy: gate("StaticPolicy", defaults.static_policy),
+            stateful_failover: gate("StatefulFailoverInjection", defaults.stateful_failover),
+            workload_affinity: gate("WorkloadAffinity", defaults.workload_affinity),
         }
     }
 }
@@ -66,6 +70,8 @@ pub(crate) const CONTROLLER: Gates = Gates {
     preemption: false,
     propagate_deps: true,
     static_policy: false,
+    stateful_failover: false,
+    workload_affinity: false,
 };
 
 /// The defaults of `lockgate up`, where people try things: preemption is on.
@@ -99,6 +105,8 @@ mod tests {
                 preemption: true,
                 propagate_deps: true,
                 static_policy: true,
+                stateful_failover: true,
+                workload_affinity: true,
             },
             "every known gate is one that decisions look at"
         );

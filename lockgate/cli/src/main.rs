@@ -9,6 +9,7 @@ mod exit;
 mod gates;
 mod join;
 mod pending;
+mod preview;
 mod print;
 mod render;
 mod rollout;

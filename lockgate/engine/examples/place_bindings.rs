@@ -55,6 +55,7 @@ fn placed(spec: &BindingSpec, clusters: &[Arc<Cluster>], rooms: &Rooms) -> usize
         rebalanced: None,
         clusters,
         rooms: Some(rooms),
+        neighbours: None,
         gates: Gates::default(),
     });
     match placed.verdict {

@@ -9,6 +9,7 @@
 //! - What is suspended is not moved, and nothing that it left is removed.
 //! - Time comes in; since when an application is unhealthy is stored, so that a restart forgets nothing.
 
+mod state;
 mod tasks;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 
 use crate::place::filter::{taint_text, tolerates};
 
+pub use state::Carried;
 pub use tasks::{Finished, finish, grace_ends, is_direct};
 
 /// How long an application may be unhealthy, if nobody says.
@@ -40,6 +42,10 @@ pub struct FailoverInput<'a> {
     pub health: &'a BTreeMap<String, String>,
     /// Since when it is unhealthy, by cluster, as it was last stored.
     pub unhealthy_since: &'a BTreeMap<String, Timestamp>,
+    /// What its copy on a cluster reported as its status.
+    pub status: &'a dyn Fn(&str) -> Option<Value>,
+    /// Whether what policies name of that status is taken along.
+    pub stateful: bool,
     /// Whether something holds the workload back on a cluster.
     pub held: &'a dyn Fn(&str) -> bool,
     /// The time.
@@ -57,6 +63,8 @@ pub struct Leave {
     pub next: Option<Timestamp>,
     /// Clusters that would be left, were the workload not held back.
     pub paused: Vec<String>,
+    /// Clusters that would be left, were it known what to take along; each with what is missing.
+    pub stateless: Vec<(String, String)>,
 }
 
 /// Which clusters a workload must leave.
@@ -76,24 +84,45 @@ pub fn leaving(input: &FailoverInput<'_>) -> Leave {
         } else if (input.held)(name) {
             leave.paused.push(name.to_owned());
         } else {
-            leave.tasks.push(task(input, name, target.replicas, &cause));
+            let mut task = task(input, name, target.replicas, &cause);
+            match cause
+                .state
+                .map(|wanted| state::labels(wanted, (input.status)(name).as_ref()))
+            {
+                // Without it the application would start from nothing elsewhere.
+                Some(Err(missing)) => {
+                    leave.stateless.push((name.to_owned(), missing));
+                    continue;
+                }
+                Some(Ok(labels)) => state::put_in(&mut task, &labels),
+                None => {}
+            }
+            leave.tasks.push(task);
         }
     }
     leave
 }
 
 /// Why a cluster must be left, and when.
-struct Cause {
+struct Cause<'a> {
     due: Timestamp,
     reason: &'static str,
     producer: &'static str,
     message: String,
     purge_mode: String,
     grace: Option<i64>,
+    /// What is taken along, as the policy says it.
+    state: Option<&'a Value>,
+}
+
+/// What the policy says is taken along, where that happens.
+fn state_of<'a>(input: &FailoverInput<'_>, behaviour: Option<&'a Value>) -> Option<&'a Value> {
+    let wanted = behaviour?.get("statePreservation")?;
+    (input.stateful && wanted.is_object()).then_some(wanted)
 }
 
 /// The taints that make the workload leave, and when.
-fn tainted(input: &FailoverInput<'_>, name: &str) -> Option<Cause> {
+fn tainted<'a>(input: &FailoverInput<'a>, name: &str) -> Option<Cause<'a>> {
     let at = input
         .clusters
         .binary_search_by(|cluster| cluster.metadata.name.as_str().cmp(name))
@@ -115,6 +144,7 @@ fn tainted(input: &FailoverInput<'_>, name: &str) -> Option<Cause> {
         ),
         purge_mode: mode.unwrap_or("Gracefully").to_owned(),
         grace: None,
+        state: state_of(input, failover.and_then(|failover| failover.get("cluster"))),
     })
 }
 
@@ -136,7 +166,11 @@ fn tolerated_until(taint: &Taint, tolerations: &[Toleration]) -> Option<Timestam
 }
 
 /// The application failed there for too long.
-fn failed(input: &FailoverInput<'_>, name: &str, since: &BTreeMap<String, Timestamp>) -> Option<Cause> {
+fn failed<'a>(
+    input: &FailoverInput<'a>,
+    name: &str,
+    since: &BTreeMap<String, Timestamp>,
+) -> Option<Cause<'a>> {
     let application = application(input.spec)?;
     if input.health.get(name).map(String::as_str) != Some("Unhealthy") {
         return None;
@@ -157,6 +191,7 @@ fn failed(input: &FailoverInput<'_>, name: &str, since: &BTreeMap<String, Timest
             .unwrap_or("Gracefully")
             .to_owned(),
         grace: application["gracePeriodSeconds"].as_i64(),
+        state: state_of(input, Some(application)),
     })
 }
 
@@ -185,7 +220,7 @@ fn still_unhealthy(input: &FailoverInput<'_>) -> BTreeMap<String, Timestamp> {
         .collect()
 }
 
-fn task(input: &FailoverInput<'_>, name: &str, replicas: i64, cause: &Cause) -> EvictionTask {
+fn task(input: &FailoverInput<'_>, name: &str, replicas: i64, cause: &Cause<'_>) -> EvictionTask {
     let before: Vec<&str> = input
         .spec
         .clusters

@@ -15,6 +15,10 @@ pub struct Gates {
     pub propagate_deps: bool,
     /// Policies never move a template that is managed already.
     pub static_policy: bool,
+    /// A workload that fails over takes along the state that its policy names.
+    pub stateful_failover: bool,
+    /// Workloads go together, and apart, as `workloadAffinity` says.
+    pub workload_affinity: bool,
 }
 
 impl Default for Gates {
@@ -27,6 +31,8 @@ impl Default for Gates {
             preemption: false,
             propagate_deps: true,
             static_policy: false,
+            stateful_failover: false,
+            workload_affinity: false,
         }
     }
 }

@@ -190,6 +190,7 @@ fn effect(input: &PendingInput<'_>, binding: Option<&Binding>, policy: &Propagat
         rebalanced: last.rebalanced,
         clusters: input.clusters,
         rooms: None,
+        neighbours: None,
         gates: input.gates,
     });
     match placed.verdict {

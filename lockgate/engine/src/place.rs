@@ -5,7 +5,7 @@
 //!
 //! What always holds:
 //! - Whether a cluster is ready is no filter: only taints keep things off it.
-//! - A cluster that a binding goes to already is not left because of taints or kinds that it does not list.
+//! - A cluster that a binding goes to already is not left because of taints, kinds that it does not list, or other workloads.
 //! - A placement that fits no cluster removes nothing, unless the gate for that is on.
 //! - Groups of clusters (`clusterAffinities`) are tried forward from the one in use; only a rebalance starts again.
 
@@ -14,6 +14,7 @@ mod dynamic;
 mod explain;
 pub(crate) mod filter;
 mod last;
+mod neighbours;
 mod room;
 mod spread;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use crate::Gates;
 pub use divide::{asks_for_room, is_dynamic, is_workload};
 pub use explain::explain;
 pub use last::LastPlaced;
+pub use neighbours::{Neighbours, affinity_groups};
 pub use room::Rooms;
 pub use trigger::{Trigger, trigger};
 pub use webster::webster;
@@ -58,6 +60,8 @@ pub struct PlaceInput<'a> {
     pub clusters: &'a [Arc<Cluster>],
     /// What is free in them, if somebody knows; else it is read from them where it is needed.
     pub rooms: Option<&'a Rooms>,
+    /// Where the other workloads of its groups are, if it belongs to one.
+    pub neighbours: Option<&'a Neighbours>,
     /// The feature gates.
     pub gates: Gates,
 }
@@ -120,6 +124,10 @@ pub enum RejectionReason {
     MissingApi,
     /// It has a taint that the placement does not tolerate.
     Taint,
+    /// None of the workloads that it goes together with is there.
+    WorkloadAffinity,
+    /// A workload that it stays apart from is there.
+    WorkloadAntiAffinity,
     /// It does not say where it is, which the spread needs to know.
     SpreadField,
     /// It fits, and as many clusters as are wanted were chosen before it.
@@ -139,6 +147,8 @@ impl RejectionReason {
             Self::Eviction => "Eviction",
             Self::MissingApi => "MissingApi",
             Self::Taint => "Taint",
+            Self::WorkloadAffinity => "WorkloadAffinity",
+            Self::WorkloadAntiAffinity => "WorkloadAntiAffinity",
             Self::SpreadField => "SpreadField",
             Self::SpreadLimit => "SpreadLimit",
             Self::NoReplicas => "NoReplicas",
@@ -287,14 +297,7 @@ fn fitting<'a>(
     let mut summaries: BTreeMap<Cow<'static, str>, usize> = BTreeMap::new();
     let present = filter::Present::new(input.spec);
     for (index, cluster) in input.clusters.iter().enumerate() {
-        match filter::check(
-            input.spec,
-            placement,
-            group,
-            &present,
-            input.gates,
-            (index, cluster),
-        ) {
+        match filter::check(input, placement, group, &present, (index, cluster)) {
             Ok(fit) => fits.push(fit),
             Err(refusal) => {
                 rejections.add(cluster, index, refusal.reason, refusal.message, refusal.help);

@@ -26,6 +26,7 @@ use machinery_value::encode::encoded_len;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::failover::Carried;
 use crate::interpret::{InterpretError, Script};
 use crate::object::{self, TemplateId};
 
@@ -132,6 +133,7 @@ pub fn render(input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
     let rules = relevant_overrides(input.template, input.cluster, input.overrides);
     let mut manifest = bare(input.template);
     revise(&mut manifest, input)?;
+    carry(&mut manifest, input);
     let stamp = Stamp::bound(input);
     let digest = digest::of_input(input, &rules);
     finish(manifest, input.template, input.cluster, &rules, &stamp, digest)
@@ -155,6 +157,24 @@ fn revise(manifest: &mut Value, input: &RenderInput<'_>) -> Result<(), RenderErr
         workload::revise_completions(manifest, completions);
     }
     Ok(())
+}
+
+/// Puts the labels on that the application took along from another cluster.
+fn carry(manifest: &mut Value, input: &RenderInput<'_>) {
+    for (label, value) in input.carried().into_iter().flat_map(|carried| carried.labels) {
+        let labels = &mut manifest["metadata"]["labels"];
+        if !labels.is_object() {
+            *labels = Value::Object(serde_json::Map::new());
+        }
+        labels[label] = value.into();
+    }
+}
+
+impl RenderInput<'_> {
+    /// What the application took along to this cluster.
+    fn carried(&self) -> Option<Carried> {
+        Carried::on(self.binding).filter(|carried| carried.cluster == self.cluster.metadata.name)
+    }
 }
 
 /// Renders a namespace that every cluster gets because things are sent into it. No binding stands behind it, and it

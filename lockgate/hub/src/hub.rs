@@ -212,6 +212,7 @@ impl Hub {
             rollouts: Default::default(),
             dependents: Default::default(),
             needs: Default::default(),
+            neighbours: Default::default(),
             interpreters: Default::default(),
             clusters: Default::default(),
             rebalances: Default::default(),

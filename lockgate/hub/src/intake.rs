@@ -16,6 +16,7 @@ use crate::chores::Chore;
 use crate::head::head;
 use crate::kinds::{self, KindId};
 use crate::needs;
+use crate::neighbours;
 use crate::rollouts;
 use crate::state::{self, State, WALK};
 use crate::template::REPORT_AFTER;
@@ -238,6 +239,7 @@ pub(crate) fn binding(state: &State, change: &Change) {
     };
     index_referrers(state, change, &id);
     needs::binding(state, change);
+    neighbours::binding(state, change, &id);
     let kind = (id.api_version.clone(), id.kind.clone());
     if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
         state.kinds.look();

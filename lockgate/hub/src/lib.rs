@@ -21,6 +21,7 @@ mod members;
 pub mod metrics;
 mod namespaces;
 mod needs;
+mod neighbours;
 mod ocm;
 mod policies;
 mod precedence;

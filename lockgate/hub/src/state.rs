@@ -28,6 +28,7 @@ use crate::members::Members;
 use crate::members::telling::Told;
 use crate::metrics::Metrics;
 use crate::needs::Needs;
+use crate::neighbours::Neighbours;
 use crate::ocm::Ocm;
 use crate::policies::Tally;
 use crate::queue::{Aspects, Queue};
@@ -80,6 +81,7 @@ pub(crate) struct State {
     pub(crate) interpreters: RwLock<Arc<Interpreters>>,
     /// What bindings need.
     pub(crate) needs: Needs,
+    pub(crate) neighbours: Neighbours,
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
     /// How rollouts stand.
     pub(crate) runs: Rollouts,

@@ -29,6 +29,7 @@ use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision};
 use lockgate_engine::interpret::Interpreter;
 use lockgate_engine::object;
+use lockgate_engine::place;
 use serde_json::Value;
 
 use crate::cache::Key;
@@ -343,6 +344,12 @@ impl Walk<'_> {
             let activates = matches!(decision.act, Act::Activate(_));
             if activates || !policy.spec.is_lazy() {
                 self.prioritize(policy, &mut binding, activates)?;
+            }
+            if activates {
+                let placement = &policy.spec.placement;
+                let groups = self.state.gates.workload_affinity;
+                let groups = groups.then(|| place::affinity_groups(placement, &self.template));
+                binding.spec.workload_affinity_groups = groups.flatten();
             }
             let mut verdict = self.place(&mut binding, &told)?;
             verdict.unrendered = told.unrendered;

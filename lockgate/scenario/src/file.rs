@@ -363,7 +363,9 @@ fn read_gates(node: &Node) -> Result<Gates, Mistake> {
         ("NoClusterFitRemoves", &mut gates.no_cluster_fit_removes),
         ("PropagateDeps", &mut gates.propagate_deps),
         ("PropagationPolicyPreemption", &mut gates.preemption),
+        ("StatefulFailoverInjection", &mut gates.stateful_failover),
         ("StaticPolicy", &mut gates.static_policy),
+        ("WorkloadAffinity", &mut gates.workload_affinity),
     ] {
         if let Some(node) = fields.take(name) {
             *gate = fields::truth(&node)?;

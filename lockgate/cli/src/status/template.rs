@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use lockgate_api::{Binding, Cluster, Condition, RolloutPolicy, names};
 use lockgate_engine::claim::{Claim, propagation_differs};
-use lockgate_engine::place::{self, LastPlaced, PlaceInput};
-use lockgate_engine::{Gates, TemplateId, gate};
+use lockgate_engine::place;
+use lockgate_engine::{TemplateId, gate};
 use serde_json::Value;
 
+use crate::preview;
 use crate::status::claim::{claim_name, policy_name};
 use crate::status::judge;
 use crate::status::objects::{Known, Objects, WorkView, ready};
@@ -283,17 +284,7 @@ fn place_line(
 fn rejected(binding: &Binding, objects: &Objects) -> Vec<Rejected> {
     let mut clusters: Vec<Arc<Cluster>> = objects.clusters.iter().cloned().map(Arc::new).collect();
     clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-    let last = LastPlaced::of(binding);
-    let placed = place::preview(&PlaceInput {
-        spec: &binding.spec,
-        applied_placement: None,
-        observed_affinity: &last.affinity,
-        last_scheduled: last.at,
-        rebalanced: last.rebalanced,
-        clusters: &clusters,
-        rooms: None,
-        gates: Gates::default(),
-    });
+    let placed = preview::placed(binding, &objects.bindings, &clusters);
     let line = |rejection: place::Rejection| Rejected {
         cluster: rejection.cluster,
         reason: rejection.message,

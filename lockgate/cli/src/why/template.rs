@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use lockgate_api::{Binding, Cluster};
-use lockgate_engine::place::{self, LastPlaced, PlaceInput, Placed, Verdict};
-use lockgate_engine::{Gates, TemplateId};
+use lockgate_engine::TemplateId;
+use lockgate_engine::place::Verdict;
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
+use crate::preview;
 use crate::print::{Cell, Paint, Table, Tone};
 use crate::status::objects::Objects;
 
@@ -48,7 +49,7 @@ impl Answer {
         };
         let mut clusters: Vec<Arc<Cluster>> = objects.clusters.iter().cloned().map(Arc::new).collect();
         clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        let placed = preview(binding, &clusters);
+        let placed = preview::placed(binding, &objects.bindings, &clusters);
         let failed = match &placed.verdict {
             Verdict::NoClusterFit { message, .. } | Verdict::Unschedulable { message } => {
                 Some(message.clone())
@@ -137,20 +138,6 @@ impl Answer {
             "clusters": clusters.collect::<Value>(),
         })
     }
-}
-
-fn preview(binding: &Binding, clusters: &[Arc<Cluster>]) -> Placed {
-    let last = LastPlaced::of(binding);
-    place::preview(&PlaceInput {
-        spec: &binding.spec,
-        applied_placement: None,
-        observed_affinity: &last.affinity,
-        last_scheduled: last.at,
-        rebalanced: last.rebalanced,
-        clusters,
-        rooms: None,
-        gates: Gates::default(),
-    })
 }
 
 #[cfg(test)]

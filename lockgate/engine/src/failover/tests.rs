@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use lockgate_api::binding::TargetCluster;
+
 use super::*;
 
 fn at(seconds: i64) -> Timestamp {
@@ -28,6 +30,8 @@ fn taints(taints: Value, tolerations: Value, failover: Value) -> Leave {
         clusters: &clusters,
         health: &BTreeMap::new(),
         unhealthy_since: &BTreeMap::new(),
+        status: &|_| None,
+        stateful: false,
         held: &|_| false,
         now: at(100),
     })
@@ -144,6 +148,8 @@ fn application(failover: Value, health: &str, since: Option<i64>, held: bool, de
         clusters: &[cluster("a", json!([]))],
         health: &health,
         unhealthy_since: &since.into_iter().collect(),
+        status: &|_| None,
+        stateful: false,
         held: &|_| held,
         now: at(100),
     })
@@ -378,6 +384,8 @@ proptest! {
             clusters: &[cluster("a", taint)],
             health: &BTreeMap::new(),
             unhealthy_since: &BTreeMap::new(),
+            status: &|_| None,
+            stateful: false,
             held: &|_| held,
             now: at(now),
         });
@@ -385,5 +393,63 @@ proptest! {
         prop_assert_eq!(!leave.tasks.is_empty(), due && !held);
         prop_assert_eq!(!leave.paused.is_empty(), due && held);
         prop_assert_eq!(leave.next.is_some(), !due);
+    }
+}
+
+/// What is decided for a workload on a, which has a taint and this status there, whose policy takes along `rules`.
+fn with_state(rules: Value, status: Option<Value>) -> Leave {
+    let failover = json!({"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": rules}}});
+    let spec = spec(json!({"clusters": [{"name": "a"}], "failover": failover}));
+    leaving(&FailoverInput {
+        spec: &spec,
+        tolerations: &[],
+        clusters: &[cluster("a", json!([{"key": "k", "effect": "NoExecute"}]))],
+        health: &BTreeMap::new(),
+        unhealthy_since: &BTreeMap::new(),
+        status: &|_| status.clone(),
+        stateful: true,
+        held: &|_| false,
+        now: at(100),
+    })
+}
+
+#[test]
+fn state_is_taken_along_or_nothing_moves() {
+    let rule = |label: &str, path: &str| json!({"aliasLabelName": label, "jsonPath": path});
+    let status = json!({"jobStatus": {"jobId": "7a"}, "ready": 2, "long": "x".repeat(64), "list": [1]});
+    let leave = with_state(
+        json!([rule("job", "{.jobStatus.jobId}"), rule("ready", ".ready")]),
+        Some(status.clone()),
+    );
+    let task = &leave.tasks[0];
+    assert_eq!(
+        task.rest["preservedLabelState"],
+        json!({"job": "7a", "ready": "2"})
+    );
+    let targets = |names: &[&str]| -> Vec<TargetCluster> {
+        let target = |name: &&str| TargetCluster {
+            name: (*name).to_owned(),
+            ..TargetCluster::default()
+        };
+        names.iter().map(target).collect()
+    };
+    let carried = |before: &[&str], after: &[&str]| {
+        Carried::by(&leave.tasks, &targets(before), &targets(after))
+            .map(|carried| (carried.cluster, carried.labels["job"].clone()))
+    };
+    assert_eq!(carried(&["a"], &["b"]), Some(("b".to_owned(), "7a".to_owned())));
+    assert_eq!(carried(&["a", "c"], &["b", "c"]), None, "it ran in two places");
+    assert_eq!(carried(&["a"], &["b", "c"]), None, "it comes to two places");
+    for (path, status, missing) in [
+        (".jobId", Some(&status), "has nothing at .jobId"),
+        (".list", Some(&status), "no single value"),
+        (".long", Some(&status), "cannot be the label job"),
+        ("{.a", Some(&status), "invalid JSONPath"),
+        (".ready", None, "has not come"),
+    ] {
+        let leave = with_state(json!([rule("job", path)]), status.cloned());
+        assert!(leave.tasks.is_empty(), "{path}");
+        let (cluster, why) = &leave.stateless[0];
+        assert!(cluster == "a" && why.contains(missing), "{path}: {why}");
     }
 }

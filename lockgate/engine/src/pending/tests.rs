@@ -102,6 +102,7 @@ impl World {
             rebalanced: None,
             clusters: &self.clusters,
             rooms: None,
+            neighbours: None,
             gates: Gates::default(),
         });
         if let Verdict::Clusters(targets) = placed.verdict

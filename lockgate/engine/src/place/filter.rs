@@ -6,7 +6,7 @@ use lockgate_api::cluster::Taint;
 use lockgate_api::placement::{ClusterAffinityTerm, Toleration};
 use lockgate_api::{BindingSpec, Cluster, ClusterAffinity, Placement};
 
-use super::RejectionReason;
+use super::{PlaceInput, RejectionReason};
 use crate::Gates;
 use crate::selector::CompiledAffinity;
 use crate::selector::affinity::Field;
@@ -117,13 +117,13 @@ impl<'a> Present<'a> {
 
 /// Whether a cluster fits.
 pub(super) fn check<'a>(
-    spec: &BindingSpec,
+    input: &PlaceInput<'_>,
     placement: &Placement,
     group: &Group<'_>,
     present: &Present<'_>,
-    gates: Gates,
     (index, cluster): (usize, &'a Cluster),
 ) -> Result<Fit<'a>, Refusal> {
+    let spec = input.spec;
     let refuse = |reason, summary, message, help| Refusal {
         reason,
         summary,
@@ -166,7 +166,7 @@ pub(super) fn check<'a>(
             let summary = "cluster(s) did not have the API resource".into();
             return Err(refuse(RejectionReason::MissingApi, summary, message, help));
         }
-        if let Some(taint) = untolerated(&cluster.spec.taints, &placement.cluster_tolerations, gates) {
+        if let Some(taint) = untolerated(&cluster.spec.taints, &placement.cluster_tolerations, input.gates) {
             let text = taint_text(taint);
             return Err(refuse(
                 RejectionReason::Taint,
@@ -174,6 +174,9 @@ pub(super) fn check<'a>(
                 format!("it has the taint {text}, which the placement does not tolerate"),
                 "remove the taint, or tolerate it in placement.clusterTolerations",
             ));
+        }
+        if let Some(refusal) = input.neighbours.and_then(|neighbours| neighbours.refuse(name)) {
+            return Err(refusal);
         }
     }
     for constraint in &placement.spread_constraints {

@@ -1,6 +1,7 @@
 //! Where bindings go: tables for each step, and properties of the whole.
 
 mod groups;
+mod neighbours;
 mod properties;
 mod rooms;
 mod spread;
@@ -51,6 +52,7 @@ fn input<'a>(spec: &'a BindingSpec, clusters: &'a [Arc<Cluster>]) -> PlaceInput<
         rebalanced: None,
         clusters,
         rooms: None,
+        neighbours: None,
         gates: Gates::default(),
     }
 }

@@ -121,6 +121,9 @@ fn of_rules(content: &ValueHash, input: &RenderInput<'_>, rules: &[SelectedRule<
     if let Some(script) = input.reviser.filter(|_| input.replicas.is_some()) {
         inputs["reviser"] = script.digest().into();
     }
+    if let Some(carried) = input.carried() {
+        inputs["carried"] = json!(carried.labels);
+    }
     shown(&inputs)
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::overrides::{self, SelectedRule, relevant_overrides};
-use super::{RenderError, RenderInput, Rendered, bare, render, revise};
+use super::{RenderError, RenderInput, Rendered, bare, carry, render, revise};
 
 /// How many changes of one step are told.
 const CHANGES: usize = 100;
@@ -11,7 +11,7 @@ const CHANGES: usize = 100;
 /// What rendering did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// What giving out replicas changed.
+    /// What giving out replicas changed, and what was taken along from another cluster.
     pub replicas: Vec<FieldChange>,
     /// What each override did, in order. The one that fails is the last.
     pub steps: Vec<Step>,
@@ -49,6 +49,7 @@ pub fn explain(input: &RenderInput<'_>) -> Explained {
     let template = bare(input.template);
     let mut manifest = template.clone();
     let revised = revise(&mut manifest, input);
+    carry(&mut manifest, input);
     let replicas = changes(&template, &manifest);
     let mut steps = Vec::new();
     if revised.is_ok() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use lockgate_api::binding::{EvictionTask, TargetCluster};
 use lockgate_api::{Binding, Work, keys, names};
-use lockgate_engine::failover::{self, FailoverInput, Leave};
+use lockgate_engine::failover::{self, Carried, FailoverInput, Leave};
 use lockgate_engine::gate::{self, Release};
 use lockgate_engine::observe::{Health, MemberReport};
 use lockgate_engine::place::{LastPlaced, Placed, Verdict as Outcome, explain};
@@ -23,6 +23,9 @@ use crate::head::{Head, head};
 
 /// How many workloads leave a cluster in one second.
 const AT_ONCE: usize = 10;
+
+/// Why a workload stays that does not know what to take along.
+pub(super) const STATE_UNKNOWN: &str = "StateUnknown";
 
 /// How many workloads left a cluster in this second.
 #[derive(Debug, Default)]
@@ -87,6 +90,11 @@ impl Walk<'_> {
                 clusters: &self.state.clusters(),
                 health: &health,
                 unhealthy_since: &since(binding),
+                status: &|cluster| {
+                    let work = &works.get(cluster)?.work;
+                    work.status.manifest_statuses.first()?.status.clone()
+                },
+                stateful: self.state.gates.stateful_failover,
                 held: &held,
                 now,
             });
@@ -96,6 +104,12 @@ impl Walk<'_> {
                 let paused = leave.paused.join(", ");
                 let why = format!("{paused} would be left, and is not while the workload is suspended");
                 verdict.staying = Some(("Suspended", why));
+            }
+            if let Some((cluster, missing)) = leave.stateless.first() {
+                let why = format!(
+                    "{cluster} must be left, and is not before it is known what to take along: {missing}"
+                );
+                verdict.staying = Some((STATE_UNKNOWN, why));
             }
             if !leave.tasks.is_empty() {
                 if self.state.departures.lock().admit(now) {
@@ -137,7 +151,10 @@ impl Walk<'_> {
             .clusters
             .retain(|target| !from.contains(&target.name));
         let stays = elsewhere.spec.clusters.clone();
-        elsewhere.spec.graceful_eviction_tasks.extend(tasks);
+        elsewhere
+            .spec
+            .graceful_eviction_tasks
+            .extend(tasks.iter().cloned());
         let placed = self.decide(&elsewhere);
         let Outcome::Clusters(targets) = &placed.verdict else {
             let why = explain(&placed).unwrap_or_default();
@@ -160,6 +177,9 @@ impl Walk<'_> {
             let why = format!("the application fails on {names}, and every other cluster has it already");
             verdict.staying = Some(("NoClusterFit", why));
             return None;
+        }
+        if let Some(carried) = Carried::by(&tasks, &binding.spec.clusters, targets) {
+            carried.put(&mut elsewhere);
         }
         *binding = elsewhere;
         // Where every copy is well already, nothing else would say that it is over.

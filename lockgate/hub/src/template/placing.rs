@@ -1,7 +1,8 @@
 //! The place station's part of a template's pass.
 
 use lockgate_api::Binding;
-use lockgate_engine::place::{self, LastPlaced, PlaceInput, Placed, Verdict as Outcome};
+use lockgate_engine::failover::Carried;
+use lockgate_engine::place::{self, LastPlaced, Neighbours, PlaceInput, Placed, Verdict as Outcome};
 
 use super::{PassError, Verdict, Walk};
 use crate::events::EventTarget;
@@ -45,10 +46,15 @@ impl Walk<'_> {
 
     /// Whether there is a reason to place it anew.
     fn is_due(&self, binding: &Binding) -> bool {
-        self.with_input(binding, |input| place::trigger(input).is_some())
+        self.with_input(binding, None, |input| place::trigger(input).is_some())
     }
 
-    fn with_input<T>(&self, binding: &Binding, f: impl FnOnce(&PlaceInput<'_>) -> T) -> T {
+    fn with_input<T>(
+        &self,
+        binding: &Binding,
+        neighbours: Option<&Neighbours>,
+        f: impl FnOnce(&PlaceInput<'_>) -> T,
+    ) -> T {
         let last = LastPlaced::of(binding);
         let (clusters, rooms) = self.state.fleet();
         f(&PlaceInput {
@@ -59,6 +65,7 @@ impl Walk<'_> {
             rebalanced: last.rebalanced,
             clusters: &clusters,
             rooms: Some(&rooms),
+            neighbours,
             gates: self.state.gates,
         })
     }
@@ -66,7 +73,13 @@ impl Walk<'_> {
     /// Where the binding goes.
     pub(super) fn decide(&self, binding: &Binding) -> Placed {
         let begun = std::time::Instant::now();
-        let placed = self.with_input(binding, place::place);
+        let groups = binding.spec.workload_affinity_groups.as_ref();
+        let placed = match groups.filter(|_| self.state.gates.workload_affinity) {
+            Some(groups) => self.state.neighbours.decide(self.id, groups, |neighbours| {
+                self.with_input(binding, Some(neighbours), place::place)
+            }),
+            None => self.with_input(binding, None, place::place),
+        };
         let ok = matches!(placed.verdict, Outcome::Unchanged | Outcome::Clusters(_));
         self.state
             .metrics
@@ -81,6 +94,7 @@ impl Walk<'_> {
             Outcome::Unchanged => (true, "Success", SCHEDULED.to_owned()),
             Outcome::Clusters(targets) => {
                 binding.spec.clusters.clone_from(targets);
+                Carried::forget_left(binding);
                 LastPlaced::put(binding, placed.affinity_name.as_deref());
                 (true, "Success", SCHEDULED.to_owned())
             }

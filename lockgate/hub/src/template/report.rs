@@ -102,8 +102,8 @@ fn is_keeping(state: &State, id: &TemplateId) -> bool {
         .is_some_and(|verdict| !verdict.keeping.is_empty())
 }
 
-/// Whether how the members are now decides where the binding goes: the copies that a failover waits for are well, or an
-/// application that may fail over is better or worse than it was.
+/// Whether how the members are now decides where the binding goes: the copies that a failover waits for are well, an
+/// application that may fail over is better or worse than it was, or what it is to take along may be known now.
 fn waits_for_this(
     state: &State,
     id: &TemplateId,
@@ -112,11 +112,11 @@ fn waits_for_this(
     status: &lockgate_api::BindingStatus,
 ) -> bool {
     let spec = &binding.spec;
-    let waits = state
-        .verdicts
-        .lock()
-        .get(id)
-        .is_some_and(|verdict| verdict.waits_for_health);
+    let (waits, lacks_state) = state.verdicts.lock().get(id).map_or((false, false), |verdict| {
+        let staying = verdict.staying.as_ref();
+        let lacks_state = staying.is_some_and(|(reason, _)| *reason == super::leaving::STATE_UNKNOWN);
+        (verdict.waits_for_health, lacks_state)
+    });
     let is_well = |name: &str| {
         let work = works.iter().find(|(cluster, _)| cluster == name);
         work.is_some_and(|(_, work)| super::leaving::is_well(work))
@@ -126,7 +126,7 @@ fn waits_for_this(
     }
     let failover = spec.failover.as_ref();
     state.gates.failover
-        && failover.is_some_and(|failover| failover["application"].is_object())
+        && (lacks_state || failover.is_some_and(|failover| failover["application"].is_object()))
         && status.aggregated_status != binding.status.aggregated_status
 }
 
