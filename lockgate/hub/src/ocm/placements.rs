@@ -22,7 +22,7 @@ use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::resource::Resource;
 use crate::state::State;
-use crate::template::{PassError, delete, encode, encode_status, replace_status};
+use crate::template::{PassError, delete, encode, encode_status};
 
 /// What predicates say of clusters, by placement: an answer holds until the cluster or the placement changes.
 #[derive(Default)]
@@ -108,8 +108,9 @@ async fn settle(state: &State, key: &Key) -> Result<(), PassError> {
     let resource = Resource::placements();
     let body = encode_status(&resource, &placement.metadata, &status);
     let what = "failed to write a placement's status";
-    replace_status(state, &state.ocm.caches.placements, &resource, key, body, what).await?;
-    Ok(())
+    // It does not give way to other writes as statuses do: whoever follows the groups waits for it.
+    let cache = &state.ocm.caches.placements;
+    writes::replace(state, cache, key, Part::Status, body, what).await
 }
 
 /// Whether what members have room for has come as far as their ManagedClusters: a decision without it would be another one a
