@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lockgate_api::{Binding, Cluster};
 use lockgate_engine::Gates;
-use lockgate_engine::place::{self, LastPlaced, Neighbours, PlaceInput, Placed};
+use lockgate_engine::place::{self, LastPlaced, Neighbour, Neighbours, PlaceInput, Placed};
 
 /// Where a binding would go, of all bindings, and on these clusters, sorted by name.
 pub(crate) fn placed(binding: &Binding, all: &[Binding], clusters: &[Arc<Cluster>]) -> Placed {
@@ -30,9 +30,6 @@ fn neighbours(binding: &Binding, all: &[Binding]) -> Option<Neighbours> {
     let others = all
         .iter()
         .filter(|other| other.metadata.namespace == *namespace && other.metadata.name != *name);
-    let others = others.filter_map(|other| {
-        let clusters = other.spec.clusters.iter().map(|target| &target.name);
-        Some((other.spec.workload_affinity_groups.as_ref()?, clusters))
-    });
-    Some(Neighbours::among(groups, others))
+    let others: Vec<Neighbour> = others.filter_map(|other| Neighbour::of(&other.spec)).collect();
+    Some(Neighbours::among(groups, &others))
 }

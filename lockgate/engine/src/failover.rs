@@ -44,6 +44,8 @@ pub struct FailoverInput<'a> {
     pub unhealthy_since: &'a BTreeMap<String, Timestamp>,
     /// What its copy on a cluster reported as its status.
     pub status: &'a dyn Fn(&str) -> Option<Value>,
+    /// What it took along when it last moved.
+    pub carried: Option<Carried>,
     /// Whether what policies name of that status is taken along.
     pub stateful: bool,
     /// Whether something holds the workload back on a cluster.
@@ -85,22 +87,33 @@ pub fn leaving(input: &FailoverInput<'_>) -> Leave {
             leave.paused.push(name.to_owned());
         } else {
             let mut task = task(input, name, target.replicas, &cause);
-            match cause
-                .state
-                .map(|wanted| state::labels(wanted, (input.status)(name).as_ref()))
-            {
-                // Without it the application would start from nothing elsewhere.
-                Some(Err(missing)) => {
+            match cause.state.map(|wanted| taken_along(input, name, wanted)) {
+                // Without it the application would start from nothing elsewhere. Others take nothing along anyway.
+                Some(Err(missing)) if is_direct(&task) && input.spec.clusters.len() == 1 => {
                     leave.stateless.push((name.to_owned(), missing));
                     continue;
                 }
                 Some(Ok(labels)) => state::put_in(&mut task, &labels),
-                None => {}
+                Some(Err(_)) | None => {}
             }
             leave.tasks.push(task);
         }
     }
     leave
+}
+
+/// What the application takes along from a cluster: of its status there, or, if that never came, what it took there.
+fn taken_along(
+    input: &FailoverInput<'_>,
+    name: &str,
+    wanted: &Value,
+) -> Result<BTreeMap<String, String>, String> {
+    let status = (input.status)(name);
+    let carried = input.carried.as_ref().filter(|carried| carried.cluster == name);
+    match (carried, &status) {
+        (Some(carried), None) => Ok(carried.labels.clone()),
+        _ => state::labels(wanted, status.as_ref()),
+    }
 }
 
 /// Why a cluster must be left, and when.

@@ -38,7 +38,7 @@ use crate::Gates;
 pub use divide::{asks_for_room, is_dynamic, is_workload};
 pub use explain::explain;
 pub use last::LastPlaced;
-pub use neighbours::{Neighbours, affinity_groups};
+pub use neighbours::{Neighbour, Neighbours, affinity_groups};
 pub use room::Rooms;
 pub use trigger::{Trigger, trigger};
 pub use webster::webster;
@@ -296,8 +296,13 @@ fn fitting<'a>(
     let mut fits = Vec::new();
     let mut summaries: BTreeMap<Cow<'static, str>, usize> = BTreeMap::new();
     let present = filter::Present::new(input.spec);
+    let neighbours = input.neighbours.map(|neighbours| neighbours.reachable(input));
+    let asked = PlaceInput {
+        neighbours: neighbours.as_ref(),
+        ..*input
+    };
     for (index, cluster) in input.clusters.iter().enumerate() {
-        match filter::check(input, placement, group, &present, (index, cluster)) {
+        match filter::check(&asked, placement, group, &present, (index, cluster)) {
             Ok(fit) => fits.push(fit),
             Err(refusal) => {
                 rejections.add(cluster, index, refusal.reason, refusal.message, refusal.help);

@@ -37,6 +37,7 @@ use crate::chores::Chore;
 use crate::events::EventTarget;
 use crate::head::Head;
 use crate::link::LinkError;
+use crate::neighbours;
 use crate::ocm;
 use crate::policies;
 use crate::resource::Resource;
@@ -121,6 +122,9 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
     };
     let key = Key::new(&id.namespace, &id.name);
     let Some(cached) = kind.cache.get(&key) else {
+        if state.bindings(&id.namespace).0.get(&binding_key(id)).is_none() {
+            neighbours::settle(state, id, None);
+        }
         policies::forget(state, id);
         return gone::gone(state, id, &kind.resource).await;
     };
@@ -162,7 +166,12 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         render,
     };
     walk.settle_binding().await?;
-    walk.run().await
+    let result = walk.run().await;
+    // A write whose answer did not come may have happened.
+    if !matches!(result, Err(PassError::Link { .. })) {
+        neighbours::settle(state, id, walk.binding.as_ref());
+    }
+    result
 }
 
 /// Where a template's binding is.
@@ -314,6 +323,7 @@ impl Walk<'_> {
         let before = self.binding.clone();
         let mut binding = before.clone().unwrap_or_default();
         self.identify(&mut binding);
+        self.forget_carried(&mut binding);
         decision.bind(&self.template, &mut binding);
         let mut uninterpreted = None;
         if !is_frozen(&binding) {

@@ -58,17 +58,6 @@ impl Carried {
         let annotations = &mut binding.metadata.annotations;
         annotations.insert(keys::CARRIED_STATE.to_owned(), text);
     }
-
-    /// Forgets what was taken to a cluster that the binding no longer goes to.
-    pub fn forget_left(binding: &mut Binding) {
-        let stays = Self::on(binding).is_some_and(|carried| {
-            let mut targets = binding.spec.clusters.iter();
-            targets.any(|target| target.name == carried.cluster)
-        });
-        if !stays {
-            binding.metadata.annotations.remove(keys::CARRIED_STATE);
-        }
-    }
 }
 
 /// The labels that the rules of a `statePreservation` make of a status.

@@ -94,6 +94,7 @@ impl Walk<'_> {
                     let work = &works.get(cluster)?.work;
                     work.status.manifest_statuses.first()?.status.clone()
                 },
+                carried: Carried::on(binding),
                 stateful: self.state.gates.stateful_failover,
                 held: &held,
                 now,
@@ -192,6 +193,22 @@ impl Walk<'_> {
             events.notice(&self.binding_target(binding), reason, &message);
         }
         Some(placed)
+    }
+
+    /// Forgets what was taken to a cluster where the workload no longer is. A copy that still stands keeps it, should the
+    /// workload return.
+    pub(super) fn forget_carried(&self, binding: &mut Binding) {
+        let Some(carried) = Carried::on(binding) else {
+            return;
+        };
+        let goes_there = binding
+            .spec
+            .clusters
+            .iter()
+            .any(|target| target.name == carried.cluster);
+        if !goes_there && !self.has_work(&carried.cluster) {
+            binding.metadata.annotations.remove(keys::CARRIED_STATE);
+        }
     }
 
     /// The Works of this template, by cluster.

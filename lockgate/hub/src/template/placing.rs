@@ -1,11 +1,11 @@
 //! The place station's part of a template's pass.
 
 use lockgate_api::Binding;
-use lockgate_engine::failover::Carried;
 use lockgate_engine::place::{self, LastPlaced, Neighbours, PlaceInput, Placed, Verdict as Outcome};
 
 use super::{PassError, Verdict, Walk};
 use crate::events::EventTarget;
+use crate::neighbours;
 use crate::rebalance;
 
 /// The name under which policies ask for us to place things.
@@ -75,7 +75,7 @@ impl Walk<'_> {
         let begun = std::time::Instant::now();
         let groups = binding.spec.workload_affinity_groups.as_ref();
         let placed = match groups.filter(|_| self.state.gates.workload_affinity) {
-            Some(groups) => self.state.neighbours.decide(self.id, groups, |neighbours| {
+            Some(groups) => neighbours::decide(self.state, self.id, groups, |neighbours| {
                 self.with_input(binding, Some(neighbours), place::place)
             }),
             None => self.with_input(binding, None, place::place),
@@ -94,7 +94,6 @@ impl Walk<'_> {
             Outcome::Unchanged => (true, "Success", SCHEDULED.to_owned()),
             Outcome::Clusters(targets) => {
                 binding.spec.clusters.clone_from(targets);
-                Carried::forget_left(binding);
                 LastPlaced::put(binding, placed.affinity_name.as_deref());
                 (true, "Success", SCHEDULED.to_owned())
             }

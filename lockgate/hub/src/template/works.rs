@@ -176,7 +176,7 @@ impl Walk<'_> {
     }
 
     /// Whether a cluster has its Work already.
-    fn has_work(&self, cluster: &str) -> bool {
+    pub(super) fn has_work(&self, cluster: &str) -> bool {
         let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let key = Key::new(&names::execution_namespace(cluster), &name);
         self.state.caches.works.get(&key).is_some()

@@ -9,6 +9,15 @@ use super::*;
 /// A workload's groups, and where it is.
 type Other<'a> = (WorkloadAffinityGroups, &'a [&'a str]);
 
+/// A case: the workload's own groups, the others, where it is, and where it goes.
+type Row<'a> = (
+    &'a str,
+    &'a WorkloadAffinityGroups,
+    &'a [Other<'a>],
+    &'a [&'a str],
+    &'a str,
+);
+
 fn groups(together: &str, apart: &str) -> WorkloadAffinityGroups {
     WorkloadAffinityGroups {
         affinity_group: together.to_owned(),
@@ -18,16 +27,15 @@ fn groups(together: &str, apart: &str) -> WorkloadAffinityGroups {
 
 /// Where a workload of these groups goes that is on `present`, of one, two and three.
 fn goes(own: &WorkloadAffinityGroups, others: &[Other<'_>], present: &[&str]) -> Placed {
-    let others: Vec<(WorkloadAffinityGroups, BTreeSet<String>)> = others
+    let others: Vec<Neighbour> = others
         .iter()
-        .map(|(groups, clusters)| {
-            (
-                groups.clone(),
-                clusters.iter().map(|&name| name.to_owned()).collect(),
-            )
+        .map(|(groups, clusters)| Neighbour {
+            groups: groups.clone(),
+            clusters: clusters.iter().map(|&name| name.to_owned()).collect(),
+            leaving: BTreeSet::new(),
         })
         .collect();
-    let neighbours = Neighbours::among(own, others.iter().map(|(groups, clusters)| (groups, clusters)));
+    let neighbours = Neighbours::among(own, &others);
     let present: Vec<Value> = present.iter().map(|name| json!({"name": name})).collect();
     let spec = spec(json!({"placement": {}, "clusters": present}));
     place(&PlaceInput {
@@ -40,7 +48,7 @@ fn goes(own: &WorkloadAffinityGroups, others: &[Other<'_>], present: &[&str]) ->
 fn together_and_apart() {
     let it = groups("app=it", "");
     let away = groups("", "app=it");
-    let table: [(&str, &WorkloadAffinityGroups, &[Other<'_>], &[&str], &str); 8] = [
+    let table: [Row<'_>; 8] = [
         ("the first goes anywhere", &it, &[], &[], "one:0 three:0 two:0"),
         (
             "nobody is anywhere yet",
@@ -123,4 +131,48 @@ fn groups_follow_from_labels() {
     assert_eq!(of(json!({"tier": "b"})), Some(groups("", "tier=b")));
     assert_eq!(of(json!({"other": "b"})), None);
     assert_eq!(affinity_groups(&Placement::default(), &json!({})), None);
+}
+
+#[test]
+fn a_group_leaves_what_it_must_leave() {
+    let it = groups("app=it", "");
+    let there = Neighbour {
+        groups: it.clone(),
+        clusters: BTreeSet::from(["one".to_owned()]),
+        leaving: BTreeSet::new(),
+    };
+    let neighbours = Neighbours::among(&it, [&there]);
+    let placed = |spec: Value, clusters: &[Arc<Cluster>]| {
+        let spec = self::spec(spec);
+        told(&place(&PlaceInput {
+            neighbours: Some(&neighbours),
+            ..input(&spec, clusters)
+        }))
+    };
+    let fleet = plain(&["one", "two"]);
+    assert_eq!(placed(json!({"placement": {}}), &fleet), "one:0");
+    let leaving = json!({"placement": {}, "gracefulEvictionTasks": [{"fromCluster": "one"}]});
+    assert_eq!(placed(leaving, &fleet), "two:0", "it must leave one");
+    assert_eq!(
+        placed(json!({"placement": {}}), &plain(&["two"])),
+        "two:0",
+        "one is gone"
+    );
+    let apart = groups("", "app=it");
+    let leaves = Neighbour {
+        groups: apart.clone(),
+        clusters: BTreeSet::from(["one".to_owned()]),
+        leaving: BTreeSet::from(["two".to_owned()]),
+    };
+    let neighbours = Neighbours::among(&apart, [&leaves]);
+    let spec = self::spec(json!({"placement": {}}));
+    let placed = place(&PlaceInput {
+        neighbours: Some(&neighbours),
+        ..input(&spec, &plain(&["one", "three", "two"]))
+    });
+    assert_eq!(
+        told(&placed),
+        "three:0",
+        "what still runs where it is left is there"
+    );
 }
