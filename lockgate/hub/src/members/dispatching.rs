@@ -132,7 +132,7 @@ pub(crate) async fn pass(
             return Ok(Sent::Settled);
         }
     };
-    let Some(objects) = lane.objects.of(lane, &link, &resource).await else {
+    let Some(objects) = lane.objects.of(lane, &link, &resource, name).await else {
         return Err(SendError::Member(LinkError::Unreachable(format!(
             "the member's {} are not known yet",
             resource.plural
@@ -176,7 +176,7 @@ async fn suspended(
         // The cluster's kinds change with its status, which brings us here again.
         return Ok(Sent::Settled);
     };
-    let Some(objects) = lane.objects.of(lane, link, &resource).await else {
+    let Some(objects) = lane.objects.of(lane, link, &resource, &key.name).await else {
         tell(state, key, work, suspended_outcome(work, Seen::Unknown), None);
         return Err(SendError::Member(LinkError::Unreachable(format!(
             "the member's {} are not known yet",

@@ -61,7 +61,7 @@ pub(crate) struct Lane {
     /// How many of them hold a place in the window.
     flying: AtomicUsize,
     ended_one: Notify,
-    closed: CancellationToken,
+    pub(super) closed: CancellationToken,
 }
 
 /// A pass's place in the window. It is free before anybody is told so: who is told and finds no place would wait for an end

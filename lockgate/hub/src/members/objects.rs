@@ -8,7 +8,7 @@ use lockgate_api::keys;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-use super::lane::{Errand, Lane, OBSERVE};
+use super::lane::{DISPATCH, Errand, Lane, OBSERVE};
 use crate::cache::{Cache, Cached, Change};
 use crate::link::Link;
 use crate::resource::Resource;
@@ -26,8 +26,15 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// The objects of a kind, once they are all known. `None` if that takes too long.
-    pub(crate) async fn of(&self, lane: &Arc<Lane>, link: &Link, resource: &Resource) -> Option<Arc<Cache>> {
+    /// The objects of a kind, once they are all known. `None` if that takes too long: then the Work that asks is looked at
+    /// again as soon as they are, however long it would wait by itself.
+    pub(crate) async fn of(
+        &self,
+        lane: &Arc<Lane>,
+        link: &Link,
+        resource: &Resource,
+        work: &str,
+    ) -> Option<Arc<Cache>> {
         let id = (resource.api_version(), resource.kind.clone());
         let following = {
             let mut kinds = self.kinds.lock();
@@ -37,9 +44,15 @@ impl Objects {
                 .clone()
         };
         if !following.cache.synced() {
-            tokio::time::timeout(SYNC_PATIENCE, following.cache.wait_synced())
-                .await
-                .ok()?;
+            let known = tokio::time::timeout(SYNC_PATIENCE, following.cache.wait_synced());
+            if known.await.is_err() {
+                tokio::spawn(add_when_known(
+                    Arc::downgrade(lane),
+                    following,
+                    Errand::Work(work.to_owned()),
+                ));
+                return None;
+            }
         }
         Some(following.cache.clone())
     }
@@ -69,6 +82,20 @@ impl Objects {
         let kinds = self.kinds.lock();
         let following = kinds.get(&(api_version.to_owned(), kind.to_owned()))?;
         Some(following.cache.seen_version())
+    }
+}
+
+async fn add_when_known(lane: Weak<Lane>, following: Arc<Following>, errand: Errand) {
+    let Some(closed) = lane.upgrade().map(|lane| lane.closed.clone()) else {
+        return;
+    };
+    tokio::select! {
+        () = closed.cancelled() => {}
+        () = following.cache.wait_synced() => {
+            if let Some(lane) = lane.upgrade() {
+                lane.queue.add(errand, DISPATCH);
+            }
+        }
     }
 }
 
