@@ -91,10 +91,16 @@ impl Shop {
     }
 
     async fn image(&mut self, image: &str) {
-        let (_, mut deployment) = self.hub.send("GET", DEPLOYMENT, None).await.unwrap();
-        deployment["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
-        let (code, answer) = self.hub.send("PUT", DEPLOYMENT, Some(&deployment)).await.unwrap();
-        assert_eq!(code, 200, "{answer}");
+        loop {
+            let (_, mut deployment) = self.hub.send("GET", DEPLOYMENT, None).await.unwrap();
+            deployment["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
+            let (code, answer) = self.hub.send("PUT", DEPLOYMENT, Some(&deployment)).await.unwrap();
+            // Its status may have been written in between.
+            if code != 409 {
+                assert_eq!(code, 200, "{answer}");
+                return;
+            }
+        }
     }
 
     /// Waits until the binding is as it should be.
