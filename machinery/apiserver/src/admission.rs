@@ -1,5 +1,7 @@
 //! Admission: what may change, beyond what the kind itself demands.
 
+pub(crate) mod certificates;
+pub(crate) mod devices;
 mod grant;
 pub(crate) mod namespace;
 mod pod;
@@ -8,9 +10,8 @@ pub(crate) mod service;
 
 use machinery_value::Value;
 
-use crate::definitions;
 use crate::ops::WriteOptions;
-use crate::resource::{Resource, Source};
+use crate::resource::Resource;
 use crate::server::Inner;
 use crate::status::ApiError;
 
@@ -35,8 +36,8 @@ impl Operation {
 
 /// Refuses kinds that would be stored and then ignored: a guard that guards nothing is worse than none. And refuses
 /// custom objects whose definition is going.
-pub(crate) fn check_served(server: &Inner, resource: &Resource, name: &str) -> Result<(), ApiError> {
-    if matches!(resource.source, Source::Custom(_)) && definitions::is_going(server, resource) {
+pub(crate) fn check_served(resource: &Resource, name: &str) -> Result<(), ApiError> {
+    if resource.is_going {
         let why = "create not allowed while custom resource definition is terminating";
         return Err(ApiError::forbidden(resource.subject(), name, why));
     }
@@ -58,10 +59,15 @@ pub(crate) fn mutate(
     resource: &Resource,
     new: &mut Value,
     old: Option<&Value>,
+    options: &WriteOptions,
 ) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.kind.as_str()) {
         ("", "Service") => service::allocate_addresses(server, new, old),
         ("", "Pod") if old.is_none() => pod::complete(server, new),
+        _ if certificates::concerns(resource) => {
+            certificates::complete(server, new, old, &options.user);
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
@@ -69,13 +75,13 @@ pub(crate) fn mutate(
 /// What is asked for, for the policies to judge.
 pub(crate) struct Asked<'a> {
     pub(crate) resource: &'a Resource,
-    /// `status`, or empty for the object itself.
+    /// Such as `status`; empty for the object itself.
     pub(crate) subresource: &'a str,
     pub(crate) operation: Operation,
     pub(crate) name: &'a str,
 }
 
-/// Checks what a role or a binding grants, and asks the ValidatingAdmissionPolicies. Their warnings travel with the options.
+/// Checks what a role or a binding grants and who decides about certificates, and asks the ValidatingAdmissionPolicies. Their warnings travel with the options.
 pub(crate) fn validate(
     server: &Inner,
     asked: &Asked<'_>,
@@ -91,6 +97,13 @@ pub(crate) fn validate(
     } = *asked;
     if let Some(new) = new {
         grant::check(server, resource, new, old, &options.user)?;
+        if certificates::concerns(resource) {
+            certificates::check(server, asked, new, old, &options.user)?;
+        }
+        devices::warn(resource, new, options);
+    }
+    if options.is_judged {
+        return Ok(());
     }
     let request = policy::Request {
         resource,

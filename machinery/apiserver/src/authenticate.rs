@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, header};
+use machinery_auth::pki::Clients;
 use machinery_auth::token::{
     LiveCheck, ServiceAccountTokens, StaticTokens, TokenError, VerifiedToken, bearer_token,
 };
@@ -25,8 +26,14 @@ pub struct Caller(pub Arc<UserInfo>);
 #[derive(Clone, Debug)]
 pub struct Peer(pub Arc<PeerCertificate>);
 
+/// Put into a request's extensions by the TLS transport: the client has a certificate that means nothing here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnknownPeer;
+
 /// What is needed to know somebody.
 pub(crate) struct Authenticator {
+    /// Who the clients are that come with certificates.
+    pub(crate) clients: Clients,
     pub(crate) accounts: ServiceAccountTokens,
     tokens: StaticTokens,
     anonymous: Arc<UserInfo>,
@@ -35,13 +42,15 @@ pub(crate) struct Authenticator {
 impl Authenticator {
     pub(crate) fn new(pki: &Pki, known: Vec<(String, UserInfo)>) -> Self {
         Self {
+            clients: pki.clients().clone(),
             accounts: ServiceAccountTokens::new(pki.token_key(), ISSUER),
             tokens: StaticTokens::new(known),
             anonymous: Arc::new(UserInfo::anonymous()),
         }
     }
 
-    /// The user behind a request, or a refusal. Without credentials it is the anonymous user.
+    /// The user behind a request, or a refusal: one of its credentials must be good, if it has any. Without it is the
+    /// anonymous user.
     pub(crate) fn authenticate(
         &self,
         server: &Inner,
@@ -51,25 +60,31 @@ impl Authenticator {
         if let Some(Caller(user)) = extensions.get::<Caller>() {
             return Ok(user.clone());
         }
+        let mut refused = extensions.get::<UnknownPeer>().is_some();
         if let Some(Peer(certificate)) = extensions.get::<Peer>() {
-            return certificate
-                .user(server.now())
-                .cloned()
-                .map_err(|_| ApiError::unauthorized());
+            match certificate.user(server.now()) {
+                Ok(user) => return Ok(user.clone()),
+                Err(_) => refused = true,
+            }
         }
-        let Some(value) = headers.get(header::AUTHORIZATION) else {
-            return Ok(self.anonymous.clone());
-        };
         // Another scheme than Bearer says nothing to us.
-        let Some(token) = value.to_str().ok().and_then(bearer_token) else {
-            return Ok(self.anonymous.clone());
-        };
-        if let Some(user) = self.tokens.find(token) {
-            return Ok(Arc::new(user.clone()));
+        let token = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(bearer_token);
+        if let Some(token) = token {
+            if let Some(user) = self.tokens.find(token) {
+                return Ok(Arc::new(user.clone()));
+            }
+            match self.verify(server, token, &[]) {
+                Ok(verified) => return Ok(Arc::new(verified.user.authenticated())),
+                Err(_) => refused = true,
+            }
         }
-        match self.verify(server, token, &[]) {
-            Ok(verified) => Ok(Arc::new(verified.user.authenticated())),
-            Err(_) => Err(ApiError::unauthorized()),
+        if refused {
+            Err(ApiError::unauthorized())
+        } else {
+            Ok(self.anonymous.clone())
         }
     }
 

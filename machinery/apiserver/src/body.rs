@@ -9,8 +9,14 @@ use bytes::Bytes;
 use futures::Stream;
 use http_body::{Frame, SizeHint};
 
+use crate::audit::Record;
+
 /// The body of a response.
-pub struct Body(Inner);
+pub struct Body {
+    content: Inner,
+    /// What is to be logged when it ends.
+    _record: Option<Record>,
+}
 
 enum Inner {
     Chunks(VecDeque<Bytes>),
@@ -20,7 +26,7 @@ enum Inner {
 impl Body {
     /// A body without content.
     pub fn empty() -> Self {
-        Self(Inner::Chunks(VecDeque::new()))
+        Self::of(Inner::Chunks(VecDeque::new()))
     }
 
     /// A body of one piece.
@@ -30,14 +36,29 @@ impl Body {
 
     /// A body of several pieces, sent without copying them together.
     pub fn chunks(chunks: impl IntoIterator<Item = Bytes>) -> Self {
-        Self(Inner::Chunks(
+        Self::of(Inner::Chunks(
             chunks.into_iter().filter(|c| !c.is_empty()).collect(),
         ))
     }
 
     /// A body that goes on as long as the stream does.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Inner::Stream(Box::pin(stream)))
+        Self::of(Inner::Stream(Box::pin(stream)))
+    }
+
+    fn of(content: Inner) -> Self {
+        Self {
+            content,
+            _record: None,
+        }
+    }
+
+    /// The same, whose end is the end of a request that is logged.
+    pub(crate) fn recorded(self, record: Record) -> Self {
+        Self {
+            _record: Some(record),
+            ..self
+        }
     }
 }
 
@@ -49,7 +70,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.0 {
+        match &mut self.content {
             Inner::Chunks(chunks) => Poll::Ready(chunks.pop_front().map(|c| Ok(Frame::data(c)))),
             Inner::Stream(stream) => stream
                 .as_mut()
@@ -59,11 +80,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Inner::Chunks(chunks) if chunks.is_empty())
+        matches!(&self.content, Inner::Chunks(chunks) if chunks.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.content {
             Inner::Chunks(chunks) => SizeHint::with_exact(chunks.iter().map(|c| c.len() as u64).sum()),
             Inner::Stream(_) => SizeHint::default(),
         }

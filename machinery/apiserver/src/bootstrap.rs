@@ -1,8 +1,9 @@
-//! What every cluster has from the start: its namespaces, and the usual roles.
+//! What every cluster has from the start: its namespaces, priorities and flows, and the usual roles.
 
 use machinery_value::Value;
 use serde_json::json;
 
+use crate::controllers::flows;
 use crate::meta;
 use crate::ops::WriteOptions;
 use crate::ops::create::create;
@@ -27,7 +28,8 @@ const PRIORITY_CLASSES: &[(&str, i64, &str)] = &[
     ),
 ];
 
-/// Makes what is missing; leaves alone what is there.
+/// Makes what is missing; leaves alone what is there. A server without the usual roles has none of the usual flows, either:
+/// it is one of very many, and small.
 pub(crate) async fn ensure(server: &Inner, roles: bool) -> Result<(), ApiError> {
     let mut wanted: Vec<(&'static Resource, Value)> = Vec::new();
     if let Some(namespaces) = built_in().find("", "v1", "namespaces") {
@@ -54,8 +56,16 @@ pub(crate) async fn ensure(server: &Inner, roles: bool) -> Result<(), ApiError> 
                 wanted.push((&**resource, object));
             }
         }
+        for object in machinery_kinds::flows::bootstrap_objects() {
+            let plural = format!("{}s", object["kind"].as_str().unwrap_or("").to_ascii_lowercase());
+            if let Some(resource) = built_in().find("flowcontrol.apiserver.k8s.io", "v1", &plural) {
+                wanted.push((&**resource, object.clone()));
+            }
+        }
     }
-    make(server, wanted).await
+    make(server, wanted).await?;
+    // A server that is ready has said of its flows what there is to say.
+    flows::tend_every(server).await
 }
 
 /// Creates all at once, so that they share their way to the disk.

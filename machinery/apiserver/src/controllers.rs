@@ -1,5 +1,6 @@
 //! The controllers without which an API server is no cluster: garbage collection, namespaces, definitions,
-//! service accounts and their tokens, aggregated roles, the status of admission policies, the expiry of events.
+//! service accounts and their tokens, aggregated roles, the status of admission policies and flow schemas, the expiry of
+//! events.
 //!
 //! One task for each server sees every change of the store and turns it into jobs; a job looks at the state as it
 //! is when its turn comes, so that neither order nor repetition matters. When the task falls behind the store's
@@ -8,6 +9,7 @@
 mod accounts;
 mod definitions;
 mod events;
+pub(crate) mod flows;
 mod garbage;
 mod namespaces;
 mod policies;
@@ -49,6 +51,10 @@ enum Job {
     TokenSecret(String),
     /// A ValidatingAdmissionPolicy.
     Policy(String),
+    /// A FlowSchema.
+    Flow(String),
+    /// All FlowSchemas of a priority level.
+    Level(String),
     /// The aggregated roles.
     Roles,
 }
@@ -65,7 +71,7 @@ pub(crate) fn start(server: &Arc<Inner>, cluster: bool) -> Vec<JoinHandle<()>> {
 
 struct Caretaker<'a> {
     server: &'a Inner,
-    /// Whether anything but definitions and events is looked after.
+    /// Whether anything but definitions, flow schemas and events is looked after.
     cluster: bool,
     graph: garbage::Graph,
     expiries: events::Expiries,
@@ -141,7 +147,9 @@ impl<'a> Caretaker<'a> {
     }
 
     fn push(&mut self, job: Job) {
-        if !self.cluster && !matches!(job, Job::Definition(_)) {
+        // What a kube-apiserver does by itself is done always, the rest is the work of a cluster's controllers.
+        let is_ours = matches!(job, Job::Definition(_) | Job::Flow(_) | Job::Level(_));
+        if !self.cluster && !is_ours {
             return;
         }
         if self.queued.insert(job.clone()) {
@@ -169,6 +177,12 @@ impl<'a> Caretaker<'a> {
             ("rbac.authorization.k8s.io", "clusterroles") => self.push(Job::Roles),
             ("admissionregistration.k8s.io", "validatingadmissionpolicies") if kind == Kind::Put => {
                 self.push(Job::Policy(place.name.to_owned()));
+            }
+            ("flowcontrol.apiserver.k8s.io", "flowschemas") if kind == Kind::Put => {
+                self.push(Job::Flow(place.name.to_owned()));
+            }
+            ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => {
+                self.push(Job::Level(place.name.to_owned()));
             }
             _ => {}
         }
@@ -223,6 +237,8 @@ impl<'a> Caretaker<'a> {
             Job::Definition(name) => definitions::tend(self.server, name).await,
             Job::TokenSecret(key) => accounts::token_secret(self.server, key).await,
             Job::Policy(name) => policies::tend(self.server, name).await,
+            Job::Flow(name) => flows::tend(self.server, name).await,
+            Job::Level(name) => flows::tend_all(self.server, name).await,
             Job::Roles => roles::aggregate(self.server).await,
         }
     }

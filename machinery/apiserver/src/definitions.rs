@@ -54,17 +54,6 @@ pub(crate) fn definition_name(resource: &Resource) -> String {
     format!("{}.{}", resource.plural, resource.group)
 }
 
-/// Whether the definition of a custom resource is being deleted.
-pub(crate) fn is_going(server: &Inner, resource: &Resource) -> bool {
-    let key = format!(
-        "{}{}",
-        key_prefix(DEFINITIONS.0, DEFINITIONS.1),
-        definition_name(resource)
-    );
-    let stored = server.store.get(&key);
-    stored.is_some_and(|stored| stored.value.links().deletion_timestamp.is_some())
-}
-
 /// The best of the served versions that are newer than the given one and not deprecated.
 fn successor<'a>(spec: &'a Value, version: &Value) -> Option<&'a str> {
     let rank = |version: &Value| crate::discovery::rank(version["name"].as_str().unwrap_or(""));
@@ -135,6 +124,7 @@ fn resources(definition: &Value, others: &[Arc<Resource>]) -> Vec<Arc<Resource>>
         .map(str::to_owned)
         .to_vec();
         resource.subresources = subresources;
+        resource.is_going = !definition["metadata"]["deletionTimestamp"].is_null();
         served.push(Arc::new(resource));
     }
     served

@@ -9,7 +9,7 @@ use machinery_value::Value;
 use serde_json::{Map, json};
 
 use crate::body::Body;
-use crate::negotiate::{Accept, Shape};
+use crate::negotiate::{Accept, OFFERED, Shape};
 use crate::registry::Registry;
 use crate::resource::{Resource, Source};
 use crate::serve::text;
@@ -117,7 +117,7 @@ pub(crate) fn answer(
     path: &str,
     headers: &HeaderMap,
 ) -> Result<Response<Body>, ApiError> {
-    let accept = Accept::parse(headers)?;
+    let accept = Accept::parse(headers).map_err(|_| ApiError::not_acceptable(OFFERED))?;
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let document = match parts.as_slice() {
         [root] if accept.shape == Shape::Discovery => return Ok(aggregated(registry, root, headers)),
@@ -232,6 +232,17 @@ fn storage_hash(resource: &Resource) -> String {
 
 /// The aggregated document of `/api` or `/apis`.
 fn aggregated(registry: &Registry, root: &str, headers: &HeaderMap) -> Response<Body> {
+    let custom = registry.custom();
+    custom
+        .aggregated(root, || aggregated_document(registry, root))
+        .answer(
+            headers,
+            "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            "public",
+        )
+}
+
+fn aggregated_document(registry: &Registry, root: &str) -> Document {
     let items: Vec<Value> = groups(registry)
         .iter()
         .filter(|(group, _)| group.is_empty() == (root == "api"))
@@ -252,15 +263,9 @@ fn aggregated(registry: &Registry, root: &str, headers: &HeaderMap) -> Response<
             json!({"metadata": metadata, "versions": listed})
         })
         .collect();
-    let document = json!({
+    Document::new(&json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
-    });
-    cached(
-        headers,
-        &document,
-        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-        "public",
-    )
+    }))
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {
@@ -303,27 +308,44 @@ fn aggregated_resource(resource: &Resource) -> Value {
 }
 
 /// A document with an ETag, so that a client that has it already is spared the bytes.
-pub(crate) fn cached(
-    headers: &HeaderMap,
-    document: &Value,
-    content_type: &'static str,
-    cache_control: &'static str,
-) -> Response<Body> {
-    let bytes = Bytes::from(machinery_value::encode::to_vec(document));
-    let etag = format!("\"{}\"", machinery_value::hash::canonical_hash(document));
-    let matches = headers.get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok()) == Some(etag.as_str());
-    let mut response = Response::new(if matches { Body::empty() } else { Body::full(bytes) });
-    if matches {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
+#[derive(Debug)]
+pub(crate) struct Document {
+    bytes: Bytes,
+    etag: String,
+}
+
+impl Document {
+    pub(crate) fn new(document: &Value) -> Self {
+        Self {
+            bytes: Bytes::from(machinery_value::encode::to_vec(document)),
+            etag: format!("\"{}\"", machinery_value::hash::canonical_hash(document)),
+        }
     }
-    let out = response.headers_mut();
-    out.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    out.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
-    out.insert(header::VARY, HeaderValue::from_static("Accept"));
-    if let Ok(etag) = HeaderValue::from_str(&etag) {
-        out.insert(header::ETAG, etag);
+
+    /// The document, or that it has not changed since the client got it.
+    pub(crate) fn answer(
+        &self,
+        headers: &HeaderMap,
+        content_type: &'static str,
+        cache_control: &'static str,
+    ) -> Response<Body> {
+        let known = headers.get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok());
+        let mut response = if known == Some(&self.etag) {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            Response::new(Body::full(self.bytes.clone()))
+        };
+        let out = response.headers_mut();
+        out.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        out.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
+        out.insert(header::VARY, HeaderValue::from_static("Accept"));
+        if let Ok(etag) = HeaderValue::from_str(&self.etag) {
+            out.insert(header::ETAG, etag);
+        }
+        response
     }
-    response
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! 3. Built-in kinds, their schemas and their documents are shared by all servers of a process.
 
 mod admission;
+mod audit;
 mod authenticate;
 mod body;
 mod bootstrap;
@@ -44,6 +45,7 @@ mod tokens;
 mod transport;
 mod validate;
 
+pub use audit::AuditLog;
 pub use authenticate::{Caller, ISSUER, Peer};
 pub use body::Body;
 pub use local::{Changed, Changes, Local};

@@ -89,11 +89,8 @@ impl Local {
     pub async fn create(&self, object: Value) -> Result<Value, ApiError> {
         let resource = self.resource(&object)?;
         let namespace = meta::namespace(&object).to_owned();
-        let decoded = Decoded {
-            value: object,
-            duplicates: Vec::new(),
-        };
-        let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore)
+        let decoded = Decoded::from(object);
+        let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore, decode::Origin::Body)
             .map_err(|refused| refused.of_body(&resource.kind, b""))?;
         let saved = create(&self.server, &resource, &namespace, content, &self.options).await?;
         Ok(finish(&resource, saved))
@@ -115,11 +112,8 @@ impl Local {
             meta::namespace(&object).to_owned(),
             meta::name(&object).to_owned(),
         );
-        let decoded = Decoded {
-            value: object,
-            duplicates: Vec::new(),
-        };
-        let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore)
+        let decoded = Decoded::from(object);
+        let (content, _) = decode::object(&resource, decoded, FieldValidation::Ignore, decode::Origin::Body)
             .map_err(|refused| refused.of_body(&resource.kind, b""))?;
         let target = Target {
             resource: &resource,

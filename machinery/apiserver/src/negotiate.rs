@@ -64,6 +64,21 @@ impl Accept {
         }
     }
 
+    /// Whether a refusal can be written as the client wants it: a `Status` has no other shape than its own. Any other client
+    /// gets it all the same, as JSON.
+    pub(crate) fn takes_status(headers: &HeaderMap) -> bool {
+        let mut clauses = headers
+            .get_all(header::ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(str::trim)
+            .filter(|clause| !clause.is_empty())
+            .peekable();
+        clauses.peek().is_none()
+            || clauses.any(|clause| Self::clause(clause).is_some_and(|accept| accept.shape == Shape::Object))
+    }
+
     fn clause(clause: &str) -> Option<Self> {
         let mut parts = clause.split(';').map(str::trim);
         let encoding = encoding(parts.next()?)?;

@@ -57,6 +57,11 @@ impl Object {
         &self.body
     }
 
+    /// Whether `text` is anywhere in the JSON.
+    pub(crate) fn mentions(&self, text: &str) -> bool {
+        std::str::from_utf8(&self.body).is_ok_and(|body| body.contains(text))
+    }
+
     pub(crate) fn edition(&self) -> u32 {
         self.edition
     }

@@ -1,28 +1,37 @@
-//! OpenAPI v3: enough for kubectl to validate, to choose its patch type and to merge lists. And a v2 that says nothing.
+//! OpenAPI v3: every path that is served with its operations, and the schemas that they speak of, without prose. And a v2
+//! that says nothing.
+
+mod paths;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::{HeaderMap, HeaderValue, Response, header};
 use machinery_value::Value;
+use machinery_value::hash::{ValueHash, canonical_hash};
 use serde_json::{Map, json};
 
 use crate::body::Body;
+use crate::discovery::Document;
 use crate::registry::Registry;
-use crate::resource::{Resource, Source};
+use crate::request::Query;
+use crate::resource::{Resource, Source, Subresource};
 use crate::server::Inner;
 use crate::status::ApiError;
 
 /// Answers `/openapi/v3…`.
-pub(crate) fn answer(server: &Inner, path: &str, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
+pub(crate) fn answer(
+    server: &Inner,
+    path: &str,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, ApiError> {
     let rest = path.trim_start_matches("/openapi/v3").trim_matches('/');
     if rest.is_empty() {
-        let mut response =
-            crate::serve::json_answer(200, crate::negotiate::Accept::default(), &index(&server.registry));
+        let custom = server.registry.custom();
+        let index = custom.openapi(|| Document::new(&index(&server.registry)));
         // JSON by its content, text by its header, as clients know it.
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        response.headers_mut().insert(header::CONTENT_TYPE, plain);
-        return Ok(response);
+        return Ok(index.answer(headers, "text/plain; charset=utf-8", "no-cache, private"));
     }
     let (group, version) = match rest.split('/').collect::<Vec<_>>().as_slice() {
         ["api", version] => (String::new(), (*version).to_owned()),
@@ -33,9 +42,13 @@ pub(crate) fn answer(server: &Inner, path: &str, headers: &HeaderMap) -> Result<
     if resources.is_empty() {
         return Ok(unknown());
     }
-    let document = document(&group, &version, &resources);
-    let mut response = crate::discovery::cached(headers, &document, "application/json", "public, immutable");
-    // A hash in the address names this very content, so that it may be kept for long.
+    let is_named = query.get("hash") == hash(&resources).to_string().to_ascii_uppercase();
+    let document = Document::new(&document(&group, &version, &resources));
+    if !is_named {
+        return Ok(document.answer(headers, "application/json", "no-cache, private"));
+    }
+    // The hash in the address names this very content, so that it may be kept for long.
+    let mut response = document.answer(headers, "application/json", "public, immutable");
     response.headers_mut().insert(
         header::EXPIRES,
         HeaderValue::from_static("Thu, 31 Dec 2099 23:59:59 GMT"),
@@ -92,19 +105,43 @@ fn index(registry: &Registry) -> Value {
         if paths.contains_key(&path) {
             continue;
         }
-        let hash = match resource.source {
-            // Built-in documents change with the program alone.
-            Source::BuiltIn { .. } => format!("{}-{}", env!("CARGO_PKG_VERSION"), resource.version),
-            Source::Custom(_) => {
-                let resources = of_version(registry, &resource.group, &resource.version);
-                let editions: Vec<u32> = resources.iter().map(|r| r.edition()).collect();
-                machinery_value::hash::canonical_hash(&json!(editions)).to_string()
-            }
-        };
+        let hash = hash(&of_version(registry, &resource.group, &resource.version)).to_string();
         let address = format!("/openapi/v3/{path}?hash={}", hash.to_ascii_uppercase());
         paths.insert(path, json!({"serverRelativeURL": address}));
     }
     json!({"paths": paths})
+}
+
+/// Counts the changes of how documents are made, so that those of before are not taken for those of now.
+const FORM: u32 = 2;
+
+/// The hash of a document, by all that it is made of. Clients keep a document under it for ever, also when another server has
+/// taken the address of this one.
+fn hash(resources: &[Arc<Resource>]) -> ValueHash {
+    static BUILT_IN: OnceLock<String> = OnceLock::new();
+    let built_in =
+        BUILT_IN.get_or_init(|| canonical_hash(&machinery_kinds::schemas::components()).to_string());
+    let parts = resources.iter().map(|resource| {
+        let schema = match &resource.source {
+            Source::BuiltIn { .. } => Value::Null,
+            Source::Custom(custom) => custom_schema(resource, custom.schema.declared()),
+        };
+        let subresources: Vec<&str> = resource
+            .subresources
+            .iter()
+            .map(|sub| sub.name.as_str())
+            .collect();
+        json!([
+            resource.plural,
+            resource.kind,
+            resource.list_kind,
+            resource.namespaced,
+            resource.verbs,
+            subresources,
+            schema
+        ])
+    });
+    canonical_hash(&json!([FORM, built_in, parts.collect::<Vec<_>>()]))
 }
 
 /// The document of one group and version.
@@ -112,53 +149,91 @@ fn document(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
     // Hardly anybody asks twice, so the components are read for each document and not kept.
     let components = machinery_kinds::schemas::components();
     let (mut paths, mut schemas) = (Map::new(), Map::new());
+    let mut is_custom = false;
     for resource in resources {
         let name = schema_name(resource, &components);
-        match &resource.source {
-            Source::BuiltIn { .. } => copy_with_references(&components, &name, &mut schemas),
-            Source::Custom(custom) => {
-                schemas.insert(name.clone(), custom_schema(resource, custom.schema.declared()));
-                copy_with_references(&components, OBJECT_META, &mut schemas);
-            }
+        let mut list = format!("{name}List");
+        if let Source::Custom(custom) = &resource.source {
+            list = json_name(&resource.group, &resource.version, &resource.list_kind);
+            is_custom = true;
+            schemas.insert(list.clone(), custom_list(resource, &name));
+            schemas.insert(name.clone(), custom_schema(resource, custom.schema.declared()));
         }
-        add_paths(resource, &name, &mut paths);
+        let of = |sub: &Subresource| subresource_schema(sub, &components);
+        let names = paths::Schemas {
+            object: &name,
+            list: &list,
+            of: &of,
+        };
+        paths::add(resource, &names, &mut paths);
     }
-    let title = if group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{group}/{version}")
-    };
-    json!({
+    if !is_custom {
+        paths::root(group, version, &mut paths);
+    }
+    let mut open = BTreeSet::new();
+    paths.values().for_each(|path| references(path, &mut open));
+    schemas.values().for_each(|schema| references(schema, &mut open));
+    copy_with_references(&components, open, &mut schemas);
+    let mut document = json!({
         "openapi": "3.0.0",
-        "info": {"title": format!("Kubernetes {title}"), "version": "v1.35.0"},
+        "info": {"title": "Kubernetes", "version": "1.35"},
         "paths": paths,
         "components": {"schemas": schemas},
-    })
+    });
+    if is_custom {
+        document["info"] = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
+    } else {
+        document["components"]["securitySchemes"] =
+            json!({"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}});
+    }
+    document
+}
+
+/// The schema of what a subresource shows, if that can be asked for here: nobody connects to a container.
+fn subresource_schema(sub: &Subresource, components: &Value) -> Option<String> {
+    let connects = ["attach", "exec", "portforward", "proxy", "log"];
+    if connects.contains(&sub.name.as_str()) {
+        return None;
+    }
+    let wanted = json!({"group": sub.group, "version": sub.version, "kind": sub.kind});
+    let own = json_name(&sub.group, &sub.version, &sub.kind);
+    Some(component(&wanted, components).unwrap_or(own))
 }
 
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 
 /// The component of a built-in kind carries its type; a custom one gets a name from it.
 fn schema_name(resource: &Resource, components: &Value) -> String {
     if let Source::BuiltIn { .. } = resource.source {
         let wanted = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
-        let found = components.as_object().into_iter().flatten().find(|(_, schema)| {
-            schema["x-kubernetes-group-version-kind"]
-                .as_array()
-                .is_some_and(|list| list.contains(&wanted))
-        });
-        if let Some((name, _)) = found {
-            return name.clone();
+        if let Some(name) = component(&wanted, components) {
+            return name;
         }
     }
-    let mut reversed: Vec<&str> = resource.group.split('.').collect();
-    reversed.reverse();
-    format!("{}.{}.{}", reversed.join("."), resource.version, resource.kind)
+    json_name(&resource.group, &resource.version, &resource.kind)
 }
 
-/// Copies a built-in schema and all that it refers to.
-fn copy_with_references(components: &Value, name: &str, into: &mut Map<String, Value>) {
-    let mut open: BTreeSet<String> = BTreeSet::from([name.to_owned()]);
+/// The built-in schema of a group, version and kind.
+fn component(wanted: &Value, components: &Value) -> Option<String> {
+    let mut all = components.as_object().into_iter().flatten();
+    let found = all.find(|(_, schema)| {
+        schema["x-kubernetes-group-version-kind"]
+            .as_array()
+            .is_some_and(|list| list.contains(wanted))
+    });
+    found.map(|(name, _)| name.clone())
+}
+
+/// The name of a custom kind's schema: its group turned round, its version and its name.
+fn json_name(group: &str, version: &str, kind: &str) -> String {
+    let mut reversed: Vec<&str> = group.split('.').collect();
+    reversed.reverse();
+    format!("{}.{version}.{kind}", reversed.join("."))
+}
+
+/// Copies the built-in schemas of these names and all that they refer to.
+fn copy_with_references(components: &Value, mut open: BTreeSet<String>, into: &mut Map<String, Value>) {
     while let Some(name) = open.pop_first() {
         if into.contains_key(&name) {
             continue;
@@ -198,94 +273,55 @@ fn custom_schema(resource: &Resource, declared: &Value) -> Value {
     }
     schema["properties"]["metadata"] =
         json!({"allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}]});
+    publish(&mut schema);
     schema["x-kubernetes-group-version-kind"] =
         json!([{"group": resource.group, "version": resource.version, "kind": resource.kind}]);
+    add_selectable(resource, &mut schema);
     schema
 }
 
-/// The operations whose parameters and types kubectl looks at.
-fn add_paths(resource: &Resource, schema: &str, paths: &mut Map<String, Value>) {
-    let root = if resource.group.is_empty() {
-        format!("/api/{}", resource.version)
-    } else {
-        format!("/apis/{}/{}", resource.group, resource.version)
-    };
-    let collection = if resource.namespaced {
-        format!("{root}/namespaces/{{namespace}}/{}", resource.plural)
-    } else {
-        format!("{root}/{}", resource.plural)
-    };
-    let gvk = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
-    let reference = json!({"$ref": format!("#/components/schemas/{schema}")});
-    let query = |name: &str, kind: &str| json!({"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": true}});
-    let answer =
-        json!({"200": {"description": "OK", "content": {"application/json": {"schema": reference}}}});
-    let body = json!({"content": {"*/*": {"schema": reference}}});
-    let write_parameters = json!([
-        query("dryRun", "string"),
-        query("fieldManager", "string"),
-        query("fieldValidation", "string")
-    ]);
-    let operation = |action: &str, parameters: Value, body: Option<Value>| {
-        let mut operation = json!({
-            "x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk,
-            "parameters": parameters, "responses": answer,
-        });
-        if let Some(body) = body {
-            operation["requestBody"] = body;
+/// A schema as clients read it: that a value is a number or a text is said in words that they know.
+fn publish(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.values_mut().for_each(publish);
+            if map.get("x-kubernetes-int-or-string") == Some(&json!(true)) {
+                map.entry("anyOf")
+                    .or_insert_with(|| json!([{"type": "integer"}, {"type": "string"}]));
+            }
         }
-        operation
-    };
-    let has = |verb: &str| resource.verbs.iter().any(|v| v == verb);
-    let mut on_collection = Map::new();
-    if has("list") {
-        on_collection.insert(
-            "get".into(),
-            operation(
-                "list",
-                json!([query("labelSelector", "string"), query("fieldSelector", "string")]),
-                None,
-            ),
-        );
+        Value::Array(list) => list.iter_mut().for_each(publish),
+        _ => {}
     }
-    if has("create") {
-        on_collection.insert(
-            "post".into(),
-            operation("post", write_parameters.clone(), Some(body.clone())),
-        );
+}
+
+/// The fields that objects can be selected by.
+fn add_selectable(resource: &Resource, schema: &mut Value) {
+    let selectable = resource.custom().map(|custom| custom.selectable.as_slice());
+    let fields: Vec<Value> = selectable
+        .unwrap_or_default()
+        .iter()
+        .map(|(name, _)| json!({"fieldPath": name}))
+        .collect();
+    if !fields.is_empty() {
+        schema["x-kubernetes-selectable-fields"] = Value::Array(fields);
     }
-    if !on_collection.is_empty() {
-        paths.insert(collection.clone(), Value::Object(on_collection));
-    }
-    let mut on_object = Map::new();
-    if has("get") {
-        on_object.insert("get".into(), operation("get", json!([]), None));
-    }
-    if has("update") {
-        on_object.insert(
-            "put".into(),
-            operation("put", write_parameters.clone(), Some(body)),
-        );
-    }
-    if has("patch") {
-        let patch = json!({"schema": {"type": "object"}});
-        let mut content =
-            json!({"application/json-patch+json": patch, "application/merge-patch+json": patch});
-        if matches!(resource.source, Source::BuiltIn { .. }) {
-            content["application/strategic-merge-patch+json"] = patch;
-        }
-        on_object.insert(
-            "patch".into(),
-            operation("patch", write_parameters, Some(json!({"content": content}))),
-        );
-    }
-    if has("delete") {
-        on_object.insert(
-            "delete".into(),
-            operation("delete", json!([query("dryRun", "string")]), None),
-        );
-    }
-    if !on_object.is_empty() {
-        paths.insert(format!("{collection}/{{name}}"), Value::Object(on_object));
-    }
+}
+
+/// The list of a custom kind.
+fn custom_list(resource: &Resource, item: &str) -> Value {
+    let mut schema = json!({
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "items": {"type": "array", "items": {"$ref": format!("#/components/schemas/{item}")}},
+            "kind": {"type": "string"},
+            "metadata": {"allOf": [{"$ref": format!("#/components/schemas/{LIST_META}")}]},
+        },
+        "x-kubernetes-group-version-kind":
+            [{"group": resource.group, "version": resource.version, "kind": resource.list_kind}],
+    });
+    add_selectable(resource, &mut schema);
+    schema
 }

@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use machinery_auth::UserInfo;
 use machinery_store::{Change, Expect, WriteError, Written};
-use machinery_value::Value;
+use machinery_value::{Map, Value};
 use parking_lot::Mutex;
 
+use crate::audit::Trail;
 use crate::object::{Object, Stored};
 use crate::ownership::Owner;
 use crate::resource::Resource;
@@ -34,6 +35,12 @@ pub(crate) struct WriteOptions {
     pub(crate) validation: FieldValidation,
     /// To whom the changed fields belong.
     pub(crate) owner: Owner,
+    /// What else the client asked for, as policies see it.
+    pub(crate) given: Map<String, Value>,
+    /// Whether policies were asked already: what follows from an admitted request is not asked about again.
+    pub(crate) is_judged: bool,
+    /// Where to note what is to be logged, if anything is.
+    pub(crate) trail: Option<Trail>,
     /// What to tell the client besides the answer.
     warnings: Arc<Mutex<Vec<String>>>,
 }
@@ -45,7 +52,18 @@ impl WriteOptions {
             dry_run,
             validation,
             owner,
+            given: Map::new(),
+            is_judged: false,
+            trail: None,
             warnings: Arc::default(),
+        }
+    }
+
+    /// The same for what follows from a request that policies have admitted.
+    pub(crate) fn judged(self) -> Self {
+        Self {
+            is_judged: true,
+            ..self
         }
     }
 

@@ -172,21 +172,25 @@ pub(crate) fn apply_object(
     let result = with_write(server, resource, subresource, manager, |write| {
         apply(write, live.unwrap_or(write.empty), applied, force)
     });
-    match result {
-        Ok(applied) => Ok(applied.object),
-        Err(ApplyError::BadRequest(message)) => Err(ApiError::bad_request(message)),
-        Err(ApplyError::Failed(message)) => Err(ApiError::unclassified(message)),
-        Err(ApplyError::Conflicts(conflicts)) => {
+    result.map(|applied| applied.object).map_err(refusal)
+}
+
+/// Why an apply is refused, for the client.
+fn refusal(error: ApplyError) -> ApiError {
+    match error {
+        ApplyError::BadRequest(message) => ApiError::bad_request(message),
+        ApplyError::Failed(message) => ApiError::unclassified(message),
+        ApplyError::Conflicts(conflicts) => {
             let causes: Vec<Value> = conflicts
                 .causes()
                 .map(|(message, field)| json!({"reason": "FieldManagerConflict", "message": message, "field": field}))
                 .collect();
-            Err(ApiError::apply_conflict(conflicts.to_string(), causes))
+            ApiError::apply_conflict(conflicts.to_string(), causes)
         }
     }
 }
 
-/// Gives the replicas to whoever wrote them through the scale subresource.
+/// Gives the replicas to whoever wrote them through the scale subresource: `content` is what becomes of `present`.
 pub(crate) fn scale_ownership(
     server: &Inner,
     resource: &Resource,
@@ -196,38 +200,71 @@ pub(crate) fn scale_ownership(
     content: &mut Value,
 ) {
     let Owner::Manager(manager) = owner else { return };
-    let Some(now) = Time::from_seconds(server.now().as_second()) else {
-        return;
-    };
-    let family = Family::of(server, resource);
-    let paths: Vec<(String, Option<Path>)> = family
-        .0
-        .iter()
-        .map(|member| {
-            let path = match member.custom() {
-                None => Some(Path::of_fields(&["spec", "replicas"])),
-                Some(custom) => custom.scale.as_ref().map(|scale| {
-                    let fields: Vec<&str> = scale.spec_replicas.iter().map(String::as_str).collect();
-                    Path::of_fields(&fields)
-                }),
-            };
-            (member.api_version(), path)
-        })
-        .collect();
-    let paths: Vec<(&str, Option<Path>)> = paths
-        .iter()
-        .map(|(version, path)| (version.as_str(), path.clone()))
-        .collect();
-    let before = present["metadata"].get("managedFields");
-    let mut live = crate::scale::view(resource, present);
-    let Ok(fields) = to_scale(before, &paths) else {
-        return;
-    };
-    live["metadata"]["managedFields"] = Value::Array(fields);
     let mut new = wanted.clone();
     if let Some(metadata) = new["metadata"].as_object_mut() {
         metadata.remove("managedFields");
     }
+    let updated = with_scale(server, resource, manager, present, |write, live| {
+        update(write, live, &mut new);
+    });
+    if updated.is_some() {
+        own_scale(server, resource, present, &new, content);
+    }
+}
+
+/// What an apply makes of an object's `Scale`, with the managedFields that the `Scale` has then: [`own_scale`] brings them back.
+pub(crate) fn apply_scale(
+    server: &Inner,
+    resource: &Resource,
+    manager: &str,
+    present: &Value,
+    applied: &Value,
+    force: bool,
+) -> Result<Value, ApiError> {
+    let result = with_scale(server, resource, manager, present, |write, live| {
+        apply(write, live, applied, force)
+    });
+    match result {
+        Some(result) => result.map(|applied| applied.object).map_err(refusal),
+        None => Err(ApiError::unclassified(
+            "the managedFields of the object cannot be read",
+        )),
+    }
+}
+
+/// Gives an object the managedFields that its `Scale` got.
+pub(crate) fn own_scale(
+    server: &Inner,
+    resource: &Resource,
+    present: &Value,
+    scale: &Value,
+    content: &mut Value,
+) {
+    let paths = replica_paths(server, resource);
+    let (before, after) = (
+        present["metadata"].get("managedFields"),
+        scale["metadata"].get("managedFields"),
+    );
+    if let Ok(list) = to_object(before, after, &resource.api_version(), &borrowed(&paths))
+        && !list.is_empty()
+    {
+        meta::meta_mut(content).insert("managedFields".into(), Value::Array(list));
+    }
+}
+
+/// A write of an object's `Scale`, and the `Scale` as it is; none if its managedFields cannot be read.
+fn with_scale<R>(
+    server: &Inner,
+    resource: &Resource,
+    manager: &str,
+    present: &Value,
+    work: impl FnOnce(&Write<'_>, &Value) -> R,
+) -> Option<R> {
+    let now = Time::from_seconds(server.now().as_second())?;
+    let paths = replica_paths(server, resource);
+    let mut live = crate::scale::view(resource, present);
+    let fields = to_scale(present["metadata"].get("managedFields"), &borrowed(&paths)).ok()?;
+    live["metadata"]["managedFields"] = Value::Array(fields);
     let schema = machinery_kinds::schemas::schema(machinery_kinds::Gvk::new("autoscaling", "v1", "Scale"));
     let versions: &[(&str, Shape<'_>)] =
         &[(SCALE_VERSION, schema.map_or_else(Shape::deduced, Shape::built_in))];
@@ -241,11 +278,26 @@ pub(crate) fn scale_ownership(
         now,
         empty: &json!({}),
     };
-    update(&write, &live, &mut new);
-    let after = new["metadata"].get("managedFields");
-    if let Ok(list) = to_object(before, after, &resource.api_version(), &paths)
-        && !list.is_empty()
-    {
-        meta::meta_mut(content).insert("managedFields".into(), Value::Array(list));
-    }
+    Some(work(&write, &live))
+}
+
+/// Where each version of a resource keeps its replicas.
+fn replica_paths(server: &Inner, resource: &Resource) -> Vec<(String, Option<Path>)> {
+    let family = Family::of(server, resource);
+    let path = |member: &Arc<Resource>| match member.custom() {
+        None => Some(Path::of_fields(&["spec", "replicas"])),
+        Some(custom) => custom.scale.as_ref().map(|scale| {
+            let fields: Vec<&str> = scale.spec_replicas.iter().map(String::as_str).collect();
+            Path::of_fields(&fields)
+        }),
+    };
+    let paths = family.0.iter().map(|member| (member.api_version(), path(member)));
+    paths.collect()
+}
+
+fn borrowed(paths: &[(String, Option<Path>)]) -> Vec<(&str, Option<Path>)> {
+    let each = paths
+        .iter()
+        .map(|(version, path)| (version.as_str(), path.clone()));
+    each.collect()
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 
 use crate::convert;
+use crate::discovery::Document;
 use crate::resource::{Names, Resource, Source, Subresource};
 
 /// Resources by their place in the API, in the order in which discovery lists them.
@@ -14,9 +15,23 @@ pub struct Catalog {
     by_path: HashMap<String, Arc<Resource>>,
     by_kind: HashMap<String, Arc<Resource>>,
     all: Vec<Arc<Resource>>,
+    /// What discovery says while these are the custom resources, of `/api` and of `/apis`: every client asks for it.
+    aggregated: [OnceLock<Document>; 2],
+    /// The list of OpenAPI documents, likewise.
+    openapi: OnceLock<Document>,
 }
 
 impl Catalog {
+    /// The aggregated document of a root, made when somebody first asks.
+    pub(crate) fn aggregated(&self, root: &str, make: impl FnOnce() -> Document) -> &Document {
+        self.aggregated[usize::from(root == "apis")].get_or_init(make)
+    }
+
+    /// The list of OpenAPI documents, made when somebody first asks.
+    pub(crate) fn openapi(&self, make: impl FnOnce() -> Document) -> &Document {
+        self.openapi.get_or_init(make)
+    }
+
     pub(crate) fn new(resources: Vec<Resource>) -> Self {
         Self::from_shared(resources.into_iter().map(Arc::new).collect())
     }

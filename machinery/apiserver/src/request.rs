@@ -1,6 +1,7 @@
 //! What a request asks for: its path, verb and query, taken apart once.
 
 use http::Method;
+use machinery_value::labels::fields::FieldSelector;
 
 /// The path and method of a request, as authorization and the handlers see them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(crate) struct RequestInfo {
     pub(crate) subresource: String,
     /// The object's name; empty for collections.
     pub(crate) name: String,
+    /// The name to which a selector narrows a collection; empty for the whole of it.
+    selected: String,
     /// The path as it was sent.
     pub(crate) path: String,
 }
@@ -74,7 +77,19 @@ impl RequestInfo {
             Method::DELETE => "delete",
             _ => "",
         };
+        if matches!(info.verb, "list" | "watch") && info.name.is_empty() && !watch_path {
+            info.selected = selected_name(query);
+        }
         info
+    }
+
+    /// The name that authorization goes by: whoever lists a single object asks for that object.
+    pub(crate) fn target_name(&self) -> &str {
+        if self.name.is_empty() {
+            &self.selected
+        } else {
+            &self.name
+        }
     }
 }
 
@@ -88,6 +103,24 @@ fn method_verb(method: &Method) -> &'static str {
         Method::DELETE => "delete",
         Method::OPTIONS => "options",
         _ => "",
+    }
+}
+
+/// The one name that the field selector lets through, if it could stand in a path.
+fn selected_name(query: &Query) -> String {
+    let selector = query.get("fieldSelector");
+    if selector.is_empty() {
+        return String::new();
+    }
+    let selector = FieldSelector::parse(selector).ok();
+    let name = selector
+        .as_ref()
+        .and_then(|selector| selector.exact("metadata.name"))
+        .unwrap_or("");
+    if matches!(name, "." | "..") || name.contains(['/', '%']) {
+        String::new()
+    } else {
+        name.to_owned()
     }
 }
 
@@ -212,6 +245,42 @@ mod tests {
             Method::GET,
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Abasic-user",
             "get rbac.authorization.k8s.io v1  clusterroles system:basic-user ",
+        );
+    }
+
+    #[test]
+    fn a_selector_may_name_the_object() {
+        let name = |method: Method, path: &str, query: &str| {
+            RequestInfo::parse(&method, path, &Query::parse(Some(query)))
+                .target_name()
+                .to_owned()
+        };
+        let pods = "/api/v1/pods";
+        assert_eq!(name(Method::GET, pods, "fieldSelector=metadata.name%3Da"), "a");
+        assert_eq!(
+            name(
+                Method::GET,
+                pods,
+                "watch=1&fieldSelector=status.phase%3Db,metadata.name%3Da"
+            ),
+            "a"
+        );
+        for query in [
+            "fieldSelector=metadata.name!%3Da",
+            "fieldSelector=metadata.name%3Da%2Fb",
+            "fieldSelector=%3D%3D",
+            "",
+        ] {
+            assert_eq!(name(Method::GET, pods, query), "", "{query}");
+        }
+        assert_eq!(name(Method::DELETE, pods, "fieldSelector=metadata.name%3Da"), "");
+        assert_eq!(
+            name(
+                Method::GET,
+                "/api/v1/namespaces/n/pods/p",
+                "fieldSelector=metadata.name%3Da"
+            ),
+            "p"
         );
     }
 }

@@ -39,6 +39,8 @@ pub struct Resource {
     pub subresources: Vec<Subresource>,
     /// Where it comes from.
     pub source: Source,
+    /// Whether its definition is being deleted.
+    pub(crate) is_going: bool,
     /// The key prefix of its objects; versions of one resource share it.
     pub(crate) prefix: String,
     /// `{"kind":…,"apiVersion":…,`: what goes in front of a stored body.
@@ -124,6 +126,7 @@ impl Resource {
             verbs: Vec::new(),
             subresources: Vec::new(),
             source,
+            is_going: false,
         }
     }
 
@@ -219,6 +222,27 @@ impl Resource {
         }
     }
 
+    /// Whether a deletion answers with the object itself, as the real server's registries declare.
+    pub(crate) fn returns_deleted(&self) -> bool {
+        let kind = self.kind.as_str();
+        match (&self.source, self.group.as_str()) {
+            (Source::Custom(_), _) => false,
+            (_, "") => matches!(
+                kind,
+                "Pod"
+                    | "Service"
+                    | "ServiceAccount"
+                    | "PersistentVolume"
+                    | "PersistentVolumeClaim"
+                    | "PodTemplate"
+                    | "ResourceQuota"
+            ),
+            (_, "storage.k8s.io") => kind != "CSIStorageCapacity",
+            (_, "resource.k8s.io") => true,
+            _ => false,
+        }
+    }
+
     /// The subresource `name`.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|s| s.name == name)
@@ -240,12 +264,31 @@ impl Resource {
     /// Whether the stored bytes are what this version serves, so that they need no parse.
     pub(crate) fn serves_as_stored(&self, object: &Object) -> bool {
         match &self.source {
-            Source::BuiltIn { conversion } => conversion.is_none(),
+            Source::BuiltIn { conversion } => conversion.is_none() && !self.may_hide(object),
             Source::Custom(custom) => object.edition() == custom.edition,
         }
     }
 
-    /// The content of a stored object in this version's shape, without apiVersion and kind.
+    /// Whether a read may have to leave out something that is stored; told without a parse.
+    fn may_hide(&self, object: &Object) -> bool {
+        machinery_kinds::strategy::hides(self.gvk()) && object.mentions("\"ExternalName\"")
+    }
+
+    /// Takes out of a content what reads leave out.
+    pub(crate) fn hide(&self, content: &mut Value) {
+        if self.custom().is_none() {
+            machinery_kinds::strategy::hide(self.gvk(), content);
+        }
+    }
+
+    /// The content of a stored object as reads show it, without apiVersion and kind.
+    pub(crate) fn shown(&self, object: &Object) -> Value {
+        let mut content = self.content(object);
+        self.hide(&mut content);
+        content
+    }
+
+    /// The whole content of a stored object in this version's shape, without apiVersion and kind.
     pub(crate) fn content(&self, object: &Object) -> Value {
         let mut content = object.content();
         match &self.source {
@@ -254,7 +297,7 @@ impl Resource {
             } => conversion.serve(&self.group, &self.version, &self.kind, &mut content),
             Source::BuiltIn { conversion: None } => {}
             Source::Custom(custom) => {
-                if !self.serves_as_stored(object) {
+                if object.edition() != custom.edition {
                     custom.read(&mut content);
                 }
             }
@@ -262,19 +305,19 @@ impl Resource {
         content
     }
 
-    /// A whole object in this version's shape.
+    /// An object as reads show it, with apiVersion and kind.
     pub(crate) fn whole(&self, stored: &Stored) -> Value {
-        let mut content = self.content(&stored.value);
+        let mut content = self.shown(&stored.value);
         meta::set_type(&mut content, &self.api_version(), &self.kind);
         content
     }
 
-    /// The bytes of a whole object in this version's shape, in pieces.
+    /// The bytes of an object as reads show it, with apiVersion and kind, in pieces.
     pub(crate) fn encode(&self, stored: &Stored) -> [Bytes; 2] {
         if self.serves_as_stored(&stored.value) {
             self.splice(stored.value.body())
         } else {
-            let content = machinery_value::encode::to_vec(&self.content(&stored.value));
+            let content = machinery_value::encode::to_vec(&self.shown(&stored.value));
             self.splice(&content.into())
         }
     }

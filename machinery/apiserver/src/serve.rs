@@ -1,6 +1,7 @@
 //! The API over HTTP: one `tower::Service`, used over TLS and in process alike.
 
 mod deletes;
+mod eviction;
 mod patch;
 mod resources;
 mod respond;
@@ -21,6 +22,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use machinery_auth::rbac::{forbidden_details, forbidden_message};
 use machinery_auth::{Attributes, UserInfo};
 
+use crate::audit::{Record, Trail};
 use crate::authenticate::{Caller, ISSUER};
 use crate::body::Body;
 use crate::negotiate::Accept;
@@ -40,6 +42,8 @@ pub(crate) struct Call {
     pub(crate) info: RequestInfo,
     pub(crate) query: Query,
     pub(crate) headers: http::HeaderMap,
+    /// Where to note what is to be logged, if anything is.
+    pub(crate) trail: Option<Trail>,
 }
 
 impl ApiServer {
@@ -62,24 +66,42 @@ impl ApiServer {
         let encoding = Accept::parse(request.headers())
             .map(|accept| accept.encoding)
             .unwrap_or_default();
-        let mut response = match self.answer(request).await {
+        // Whoever follows its requests through several servers names them itself.
+        let audit_id = request
+            .headers()
+            .get("audit-id")
+            .filter(|id| !id.is_empty())
+            .cloned()
+            .or_else(|| HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).ok());
+        let record = Record::begin(&self.inner, &request, audit_id.as_ref());
+        let trail = record.as_ref().map(Record::trail);
+        let is_told = trail.is_some() && Accept::takes_status(request.headers());
+        let mut response = match self.answer(request, trail).await {
             Ok(response) => response,
-            Err(error) => error.into_response(Accept {
-                encoding,
-                ..Accept::default()
-            }),
+            Err(error) => {
+                if let Some(trail) = trail.filter(|_| is_told) {
+                    trail.answers(error.to_status());
+                }
+                error.into_response(Accept {
+                    encoding,
+                    ..Accept::default()
+                })
+            }
         };
         let headers = response.headers_mut();
         headers
             .entry(header::CACHE_CONTROL)
             .or_insert(HeaderValue::from_static("no-cache, private"));
-        if let Ok(id) = HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()) {
+        if let Some(id) = audit_id {
             headers.insert("audit-id", id);
         }
-        response
+        match record {
+            Some(record) => record.answered(response),
+            None => response,
+        }
     }
 
-    async fn answer<B>(&self, request: Request<B>) -> Result<Response<Body>, ApiError>
+    async fn answer<B>(&self, request: Request<B>, trail: Option<&Trail>) -> Result<Response<Body>, ApiError>
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
@@ -88,10 +110,16 @@ impl ApiServer {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::parse(&parts.method, parts.uri.path(), &query);
+        if let Some(trail) = trail {
+            trail.asked(&info);
+        }
         let user = self
             .inner
             .authenticator
             .authenticate(&self.inner, &parts.headers, &parts.extensions)?;
+        if let Some(trail) = trail {
+            trail.sent_by(&user);
+        }
         // Whoever acts for others takes places of its own.
         let _place = if is_free(&info) {
             None
@@ -99,17 +127,20 @@ impl ApiServer {
             let place = self.inner.places.take(&user.name).await;
             Some(place.map_err(|Full| ApiError::too_many_requests())?)
         };
-        let user = impersonate(&self.inner, user, &parts.headers)?;
-        authorize(&self.inner, &user, &info)?;
+        let user = impersonate(&self.inner, user, &parts.headers, trail)?;
+        authorize(&self.inner, &user, &info, trail)?;
         let context = Call {
             server: self.inner.clone(),
             user,
             info,
             query,
             headers: parts.headers,
+            trail: trail.cloned(),
         };
         if context.info.is_resource {
-            let body = collect(body).await?;
+            // Who sends nothing keeps its place from others for so long and no longer.
+            let body = tokio::time::timeout(self.inner.body_within, collect(body)).await;
+            let body = body.map_err(|_| ApiError::body_too_slow())??;
             resources::dispatch(&context, &parts.method, body).await
         } else {
             bare_path(&context, &parts.method)
@@ -117,10 +148,10 @@ impl ApiServer {
     }
 }
 
-/// A watch lives long and costs little, and whether we are well must be known above all when there is much to do. Everything
-/// else takes one of a bounded number of places.
+/// Whether we are well must be known above all when there is much to do. Everything else takes one of a bounded number of
+/// places, a watch until its first events are made: those may be a whole collection. The rest of it costs little.
 fn is_free(info: &RequestInfo) -> bool {
-    info.verb == "watch" || (!info.is_resource && is_health(&info.path))
+    !info.is_resource && is_health(&info.path)
 }
 
 fn is_health(path: &str) -> bool {
@@ -150,6 +181,7 @@ fn impersonate(
     server: &Inner,
     user: Arc<UserInfo>,
     headers: &http::HeaderMap,
+    trail: Option<&Trail>,
 ) -> Result<Arc<UserInfo>, ApiError> {
     let pairs = headers
         .iter()
@@ -165,10 +197,19 @@ fn impersonate(
             return Err(error);
         }
     }
-    Ok(Arc::new(wanted.user))
+    let user = Arc::new(wanted.user);
+    if let Some(trail) = trail {
+        trail.counts_as(&user);
+    }
+    Ok(user)
 }
 
-fn authorize(server: &Inner, user: &UserInfo, info: &RequestInfo) -> Result<(), ApiError> {
+fn authorize(
+    server: &Inner,
+    user: &UserInfo,
+    info: &RequestInfo,
+    trail: Option<&Trail>,
+) -> Result<(), ApiError> {
     let attributes = if info.is_resource {
         Attributes {
             user,
@@ -177,13 +218,16 @@ fn authorize(server: &Inner, user: &UserInfo, info: &RequestInfo) -> Result<(), 
             resource: &info.resource,
             subresource: &info.subresource,
             namespace: &info.namespace,
-            name: &info.name,
+            name: info.target_name(),
             path: None,
         }
     } else {
         Attributes::path(user, info.verb, &info.path)
     };
     let decision = server.indexes.rbac.read().authorize(&attributes);
+    if let Some(trail) = trail {
+        trail.decided(&decision);
+    }
     if decision.allowed {
         return Ok(());
     }
@@ -227,7 +271,7 @@ fn bare_path(context: &Call, method: &http::Method) -> Result<Response<Body>, Ap
         }
         "/openapi/v2" => Ok(openapi::answer_v2(&context.headers)),
         _ if path == "/openapi/v3" || path.starts_with("/openapi/v3/") => {
-            openapi::answer(&context.server, path, &context.headers)
+            openapi::answer(&context.server, path, &context.query, &context.headers)
         }
         _ => Ok(text(404, "404 page not found\n")),
     }

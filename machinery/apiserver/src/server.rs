@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use machinery_auth::{Pki, UserInfo};
 use machinery_store::{OpenError, Options as StoreOptions, Store};
 use tokio::task::JoinHandle;
 
+use crate::audit::AuditLog;
 use crate::authenticate::Authenticator;
 use crate::indexes::Indexes;
 use crate::object::Object;
@@ -29,8 +31,10 @@ pub struct Options {
     pub tokens: Vec<(String, UserInfo)>,
     /// The time.
     pub clock: Clock,
-    /// How many requests, watches apart, are worked on at once; more wait for their turn.
+    /// How many requests are worked on at once; more wait for their turn. A watch counts until its first events are made.
     pub max_in_flight: usize,
+    /// How long a request's body may take to come.
+    pub body_within: Duration,
     /// Whether the usual roles and bindings are made on start.
     pub bootstrap_roles: bool,
     /// Whether namespaces, owners, accounts and aggregated roles are looked after; a bare API server leaves that to
@@ -38,6 +42,8 @@ pub struct Options {
     pub cluster_controllers: bool,
     /// How many changes are remembered for watches and lists of the past; older ones are told to start over.
     pub history_events: usize,
+    /// Where requests are logged, if anywhere.
+    pub audit: Option<AuditLog>,
 }
 
 impl Options {
@@ -49,9 +55,11 @@ impl Options {
             tokens: Vec::new(),
             clock: Arc::new(Timestamp::now),
             max_in_flight: 200,
+            body_within: Duration::from_secs(60),
             bootstrap_roles: true,
             cluster_controllers: true,
             history_events: StoreOptions::default().history_events,
+            audit: None,
         }
     }
 }
@@ -70,8 +78,10 @@ pub(crate) struct Inner {
     pub(crate) indexes: Indexes,
     pub(crate) authenticator: Authenticator,
     pub(crate) places: Places,
+    pub(crate) body_within: Duration,
     /// The authority that clients of this cluster trust.
     pub(crate) ca_pem: String,
+    pub(crate) audit: Option<AuditLog>,
     clock: Clock,
 }
 
@@ -103,7 +113,9 @@ impl ApiServer {
             indexes: Indexes::new(options.bootstrap_roles),
             authenticator: Authenticator::new(&options.pki, options.tokens),
             places: Places::new(options.max_in_flight),
+            body_within: options.body_within,
             ca_pem: options.pki.ca_pem().to_owned(),
+            audit: options.audit,
             clock: options.clock,
         });
         inner.indexes.load(&inner);
@@ -117,12 +129,18 @@ impl ApiServer {
         })
     }
 
-    /// Stops the controllers and closes the store; writes that were acknowledged are on disk already.
+    /// Stops the controllers, closes the store and waits for the last lines of the audit log; writes that were acknowledged are
+    /// on disk already.
     pub async fn stop(self) {
         for task in &self.tasks.0 {
             task.abort();
         }
         self.inner.store.clone().close().await;
+        if let Some(log) = &self.inner.audit
+            && !log.flush().await
+        {
+            tracing::warn!("the last lines of the audit log are not written");
+        }
     }
 
     /// What is served.

@@ -192,6 +192,19 @@ impl ApiError {
         error
     }
 
+    /// 429: a disruption budget does not let a Pod go.
+    pub fn over_budget(why: String, retry_after: Option<u32>) -> Self {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let mut error = Self::new(429, "TooManyRequests", message);
+        let mut details = json!({"causes": [{"reason": "DisruptionBudget", "message": why}]});
+        if let Some(seconds) = retry_after {
+            details["retryAfterSeconds"] = json!(seconds);
+        }
+        error.details = Some(details);
+        error.retry_after = retry_after;
+        error
+    }
+
     /// 504: the resource version asked for is in the future.
     pub fn too_large_resource_version(wanted: u64, current: u64) -> Self {
         let mut error = Self::new(
@@ -205,6 +218,15 @@ impl ApiError {
         }));
         error.retry_after = Some(1);
         error
+    }
+
+    /// 408: the body does not come.
+    pub fn body_too_slow() -> Self {
+        Self::new(
+            408,
+            "Timeout",
+            "Timeout: the body of the request did not come in time",
+        )
     }
 
     /// 415: a body in a format nobody here reads.
@@ -240,6 +262,12 @@ impl ApiError {
         );
         error.details = Some(json!({}));
         error
+    }
+
+    /// 405 as the one handler of all custom resources says it; `verb` is empty for methods that are none.
+    pub fn verb_not_supported(resource: Subject<'_>, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind \"{resource}\"");
+        Self::new(405, "MethodNotAllowed", message).about(resource, "")
     }
 
     /// 413: too much.

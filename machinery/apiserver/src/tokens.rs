@@ -3,13 +3,19 @@
 use machinery_auth::token::{BoundKind, BoundObject, Issue, ObjectRef, TokenRequest};
 use machinery_value::Value;
 
+use crate::audit::Trail;
 use crate::authenticate::core_object;
 use crate::meta;
 use crate::server::Inner;
 use crate::status::{ApiError, Subject};
 
-/// A token for `account`, as `request` wants it.
-pub(crate) fn answer_request(server: &Inner, account: &Value, request: &Value) -> Result<Value, ApiError> {
+/// A token for `account`, as `request` wants it. The log, if there is one, is told which.
+pub(crate) fn answer_request(
+    server: &Inner,
+    account: &Value,
+    request: &Value,
+    trail: Option<&Trail>,
+) -> Result<Value, ApiError> {
     let (namespace, name) = (meta::namespace(account), meta::name(account));
     let kind = Subject {
         group: "authentication.k8s.io",
@@ -84,6 +90,10 @@ pub(crate) fn answer_request(server: &Inner, account: &Value, request: &Value) -
     let issued = accounts
         .issue(&issue, server.now())
         .ok_or_else(|| ApiError::internal("failed to sign a token"))?;
+    if let Some(trail) = trail {
+        let key = "authentication.kubernetes.io/issued-credential-id";
+        trail.annotate(key.to_owned(), format!("JTI={}", issued.id));
+    }
     let mut answer = machinery_auth::review::token_request(namespace, name, &wanted, &issued, server.now());
     meta::set_text(&mut answer, "uid", meta::uid(account));
     Ok(answer)

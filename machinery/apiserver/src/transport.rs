@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use machinery_auth::x509::PeerCertificate;
+use machinery_auth::x509::X509Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-use crate::authenticate::Peer;
+use crate::audit::Remote;
+use crate::authenticate::{Peer, UnknownPeer};
 use crate::server::ApiServer;
 
 /// A client that does not finish its handshake by then is let go.
@@ -50,8 +51,8 @@ impl ApiServer {
                 let Ok(place) = places.clone().acquire_owned().await else {
                     return;
                 };
-                let stream = match listener.accept().await {
-                    Ok((stream, _)) => stream,
+                let (stream, remote) = match listener.accept().await {
+                    Ok(accepted) => accepted,
                     Err(error) => {
                         // Out of file descriptors, most likely: the next one may do better.
                         tracing::warn!(%error, "failed to accept a connection");
@@ -62,7 +63,7 @@ impl ApiServer {
                 while connections.try_join_next().is_some() {}
                 let (acceptor, server) = (acceptor.clone(), server.clone());
                 connections.spawn(async move {
-                    serve_connection(acceptor, server, stream).await;
+                    serve_connection(acceptor, server, stream, remote).await;
                     drop(place);
                 });
             }
@@ -71,23 +72,27 @@ impl ApiServer {
     }
 }
 
-async fn serve_connection(acceptor: TlsAcceptor, server: ApiServer, stream: TcpStream) {
+async fn serve_connection(acceptor: TlsAcceptor, server: ApiServer, stream: TcpStream, remote: SocketAddr) {
     let _ = stream.set_nodelay(true);
     let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else {
         return;
     };
-    let certificate = stream
-        .get_ref()
-        .1
-        .peer_certificates()
-        .and_then(|chain| chain.first())
-        .map(|c| c.to_vec());
-    let peer = certificate
-        .and_then(|der| PeerCertificate::parse(&der).ok())
-        .map(|c| Peer(Arc::new(c)));
+    let clients = &server.inner.authenticator.clients;
+    let shown = stream.get_ref().1.peer_certificates();
+    let peer = match shown.map(|chain| clients.verify(chain)) {
+        Some(Ok(certificate)) => Some(Ok(Peer(Arc::new(certificate)))),
+        // Such a certificate is as good as none.
+        None | Some(Err(X509Error::NoCommonName)) => None,
+        Some(Err(_)) => Some(Err(UnknownPeer)),
+    };
     let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
-        if let Some(peer) = &peer {
-            request.extensions_mut().insert(peer.clone());
+        match &peer {
+            Some(Ok(peer)) => drop(request.extensions_mut().insert(peer.clone())),
+            Some(Err(unknown)) => drop(request.extensions_mut().insert(*unknown)),
+            None => {}
+        }
+        if server.inner.audit.is_some() {
+            request.extensions_mut().insert(Remote(remote.ip()));
         }
         let server = server.clone();
         async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }

@@ -12,11 +12,15 @@ use crate::status::ApiError;
 use crate::{admission, meta, scale};
 
 /// Refuses a new object that breaks the rules of its kind.
-pub(crate) fn create(_server: &Inner, resource: &Resource, content: &mut Value) -> Result<(), ApiError> {
+pub(crate) fn create(server: &Inner, resource: &Resource, content: &mut Value) -> Result<(), ApiError> {
     let errors = match &resource.source {
         Source::BuiltIn { .. } => {
-            let mut errors = validation::validate_create(resource.gvk(), content);
-            errors.extend(definition(resource, content));
+            let mut errors = Vec::from_iter(admission::devices::check_admin(server, resource, content));
+            errors.extend(validation::validate_create(resource.gvk(), content));
+            if admission::certificates::concerns(resource) {
+                admission::certificates::check_request(content, &mut errors);
+            }
+            errors.extend(definition(resource, content, None));
             errors
         }
         Source::Custom(custom) => {
@@ -34,22 +38,29 @@ pub(crate) fn create(_server: &Inner, resource: &Resource, content: &mut Value) 
 
 /// Refuses a change that breaks the rules of the kind, or the rules of change.
 pub(crate) fn update(
-    _server: &Inner,
+    server: &Inner,
     resource: &Resource,
     part: Part,
     new: &mut Value,
     old: &mut Value,
 ) -> Result<(), ApiError> {
     let errors = match &resource.source {
-        Source::BuiltIn { .. } => {
-            if part == Part::Main {
+        Source::BuiltIn { .. } => match part {
+            Part::Main | Part::Scale => {
                 let mut errors = validation::validate_update(resource.gvk(), new, old);
-                errors.extend(definition(resource, new));
+                errors.extend(definition(resource, new, Some(old)));
                 errors
-            } else {
-                validation::validate_status_update(resource.gvk(), new, old)
             }
-        }
+            Part::EphemeralContainers => validation::validate_ephemeral_containers(new, old),
+            Part::Resize => validation::validate_resize(new, old),
+            Part::Approval => validation::validate_approval(resource.gvk(), new, old),
+            Part::Status | Part::Finalizers | Part::Whole => {
+                let mut errors =
+                    Vec::from_iter(admission::devices::check_admin_status(server, resource, new, old));
+                errors.extend(validation::validate_status_update(resource.gvk(), new, old));
+                errors
+            }
+        },
         Source::Custom(custom) => {
             let mut errors = validation::object_meta_update(resource.namespaced, new, old);
             set_type(resource, new);
@@ -72,14 +83,36 @@ pub(crate) fn update(
 }
 
 /// A definition's schemas must be structural and their rules must compile; so must a policy's.
-fn definition(resource: &Resource, content: &Value) -> Vec<FieldError> {
+fn definition(resource: &Resource, content: &Value, old: Option<&Value>) -> Vec<FieldError> {
     match (resource.group.as_str(), resource.kind.as_str()) {
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => check_versions(content),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            let mut errors = check_versions(content);
+            // What is there from before can still be labelled, and let go.
+            if !old.is_some_and(converts_by_webhook) {
+                errors.extend(check_conversion(content));
+            }
+            errors
+        }
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
             admission::policy::check_policy(content)
         }
         _ => Vec::new(),
     }
+}
+
+fn converts_by_webhook(definition: &Value) -> bool {
+    definition["spec"]["conversion"]["strategy"] == "Webhook"
+}
+
+/// Versions are converted by their schemas alone. A webhook that was stored and not called would lose what it is there for.
+fn check_conversion(content: &Value) -> Option<FieldError> {
+    converts_by_webhook(content).then(|| {
+        let path = FieldPath::from("spec.conversion.strategy");
+        FieldError::forbidden(
+            &path,
+            "this server calls no webhooks: use None, or convert objects before they are applied",
+        )
+    })
 }
 
 fn check_versions(content: &Value) -> Vec<FieldError> {

@@ -17,6 +17,7 @@
 //! it, never a reason to quietly make a new authority that no client knows.
 
 mod authority;
+mod clients;
 mod der;
 mod files;
 mod server;
@@ -31,6 +32,7 @@ use jiff::Timestamp;
 
 use crate::token::{DEFAULT_ISSUER, ServiceAccountTokens, TokenKey};
 use authority::Authority;
+pub use clients::Clients;
 use files::Directory;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -130,6 +132,7 @@ pub struct Pki {
     token_key: Arc<TokenKey>,
     service_account_tokens: ServiceAccountTokens,
     server_config: Arc<rustls::ServerConfig>,
+    clients: Clients,
     server_until: Timestamp,
     warnings: Vec<String>,
 }
@@ -179,7 +182,7 @@ impl Pki {
         server: server::ServerIdentity,
         warnings: Vec<String>,
     ) -> Result<Self, PkiError> {
-        let server_config = Arc::new(server.tls_config(&authority)?);
+        let (server_config, clients) = server.tls_config(&authority)?;
         let token_key = Arc::new(token_key);
         let service_account_tokens = ServiceAccountTokens::new(Arc::clone(&token_key), DEFAULT_ISSUER);
         let server_until = server.until;
@@ -187,16 +190,22 @@ impl Pki {
             authority,
             token_key,
             service_account_tokens,
-            server_config,
+            server_config: Arc::new(server_config),
+            clients,
             server_until,
             warnings,
         })
     }
 
     /// How to accept TLS connections: version 1.2 or later, HTTP/2 or HTTP/1.1, and a client certificate if the
-    /// client has one, which must then come from this authority.
+    /// client has one. **That a connection has one says nothing yet**: [`Pki::clients`] must verify it.
     pub fn server_config(&self) -> Arc<rustls::ServerConfig> {
         Arc::clone(&self.server_config)
+    }
+
+    /// Who the clients are that come with certificates.
+    pub fn clients(&self) -> &Clients {
+        &self.clients
     }
 
     /// The authority's certificate, for clients to trust.

@@ -1,8 +1,9 @@
 //! A peer certificate as a user: the common name is the name, the organisations are the groups.
 //!
-//! TLS has already checked that the certificate comes from our authority. It did so once for the connection, and
-//! a connection, or a session resumed later, can outlive the certificate: so validity is asked again for every
-//! request, with [`PeerCertificate::user`].
+//! That the certificate comes from our authority was checked before ([`crate::pki::Clients`]), once for the connection. A
+//! connection can outlive the certificate: so validity is asked again for every request, with [`PeerCertificate::user`].
+
+mod request;
 
 use std::sync::Arc;
 
@@ -13,12 +14,17 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::user::{EXTRA_CREDENTIAL_ID, UserInfo};
 
+pub use request::{RequestError, SigningRequest};
+
 /// Why a certificate does not say who the peer is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum X509Error {
     /// It cannot be read.
     #[error("the client certificate cannot be read: {0}")]
     Malformed(String),
+    /// No authority that we know vouches for it, or not now.
+    #[error("the client certificate cannot be verified: {0}")]
+    Unverified(String),
     /// It names nobody; such a peer is treated as one without a certificate.
     #[error("the client certificate has no common name")]
     NoCommonName,
@@ -46,7 +52,7 @@ pub struct PeerCertificate {
 }
 
 impl PeerCertificate {
-    /// Reads the certificate that TLS verified (the first of the chain), in DER.
+    /// Reads a certificate that was verified (the first of the chain), in DER.
     pub fn parse(der: &[u8]) -> Result<Self, X509Error> {
         let malformed = |error: String| X509Error::Malformed(error);
         let (_, certificate) =

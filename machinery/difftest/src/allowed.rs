@@ -74,12 +74,6 @@ pub const ALLOWED: &[Allowed] = &[
         21,
         "versions that are no longer served are not known by name",
     ),
-    allow(
-        "field-validation",
-        "warnings",
-        "",
-        "unknown fields are named in the order of their names",
-    ),
     allow_step(
         "malformed",
         19,

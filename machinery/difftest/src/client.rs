@@ -85,10 +85,23 @@ pub struct Answer {
     pub content_type: String,
     /// Every `Warning` header, in order.
     pub warnings: Vec<String>,
-    /// Whether the server asks to try again (429 with `Retry-After`).
-    pub retry: bool,
+    /// `Retry-After`, if any.
+    pub retry_after: Option<String>,
+    /// `Audit-Id`, if any.
+    pub audit_id: Option<String>,
+    /// `Cache-Control`, if any.
+    pub cache_control: Option<String>,
+    /// `ETag`, if any.
+    pub etag: Option<String>,
     /// The body as it came.
     pub body: Bytes,
+}
+
+impl Answer {
+    /// Whether the server asks to try again.
+    pub(crate) fn is_later(&self) -> bool {
+        self.status == 429 && self.retry_after.is_some()
+    }
 }
 
 /// One request, ready to send.
@@ -257,8 +270,10 @@ async fn whole(response: Response<Incoming>) -> Result<Answer, TransportError> {
             .map(text)
             .unwrap_or_default(),
         warnings: head.headers.get_all(header::WARNING).iter().map(text).collect(),
-        retry: head.status == http::StatusCode::TOO_MANY_REQUESTS
-            && head.headers.contains_key(header::RETRY_AFTER),
+        retry_after: head.headers.get(header::RETRY_AFTER).map(text),
+        audit_id: head.headers.get("audit-id").map(text),
+        cache_control: head.headers.get(header::CACHE_CONTROL).map(text),
+        etag: head.headers.get(header::ETAG).map(text),
         body: body.to_bytes(),
     })
 }

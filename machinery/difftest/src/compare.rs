@@ -9,7 +9,7 @@ use crate::script::Keep;
 /// One place in which two answers differ. `None` means that the field is not there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Where: `.metadata.labels.a`, `[2].name`, or `status`, `content type`, `warnings`.
+    /// Where: `.metadata.labels.a`, `[2].name`, or `status`, `content type`, `warnings`, or the name of a header.
     pub path: String,
     /// What the left server says.
     pub left: Option<Value>,
@@ -68,6 +68,34 @@ fn descend(left: &Value, right: &Value, path: String, found: &mut Vec<Difference
     }
 }
 
+/// Stands at the end of a list, and as a key of an object, that goes on after the end of a recording.
+pub(crate) const CUT: &str = "…";
+
+/// Takes out of `seen` what `recorded` does not tell because it was cut short, and the marks of that out of `recorded`.
+pub(crate) fn cut_alike(recorded: &mut Value, seen: &mut Value) {
+    match (recorded, seen) {
+        (Value::Object(recorded), Value::Object(seen)) => {
+            if recorded.remove(CUT).is_some() {
+                seen.retain(|key, _| recorded.contains_key(key));
+            }
+            for (key, value) in recorded {
+                if let Some(seen) = seen.get_mut(key) {
+                    cut_alike(value, seen);
+                }
+            }
+        }
+        (Value::Array(recorded), Value::Array(seen)) => {
+            if recorded.pop_if(|last| *last == CUT).is_some() {
+                seen.truncate(recorded.len());
+            }
+            for (value, seen) in recorded.iter_mut().zip(seen) {
+                cut_alike(value, seen);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Removes what a step does not compare.
 pub(crate) fn forget(value: &mut Value, pointer: &str) {
     let parts: Vec<String> = pointer.split('/').skip(1).map(unescape).collect();
@@ -84,6 +112,18 @@ pub(crate) fn forget(value: &mut Value, pointer: &str) {
         }
         _ => {}
     });
+}
+
+/// Removes a key wherever it stands.
+pub(crate) fn forget_everywhere(value: &mut Value, key: &str) {
+    match value {
+        Value::Object(map) => {
+            map.remove(key);
+            map.values_mut().for_each(|value| forget_everywhere(value, key));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| forget_everywhere(value, key)),
+        _ => {}
+    }
 }
 
 /// Sorts a list whose order has no meaning.
@@ -215,6 +255,33 @@ mod tests {
         let shown = differences(&text("left"), &text("right"))[0].to_string();
         assert!(shown.len() < 300, "{shown}");
         assert!(shown.contains("xleft\"") && shown.contains("xright\""), "{shown}");
+    }
+
+    #[test]
+    fn a_recording_that_was_cut_is_compared_as_far_as_it_goes() {
+        let check = |mut recorded: Value, mut seen: Value, expected: &[&str]| {
+            cut_alike(&mut recorded, &mut seen);
+            let found: Vec<String> = differences(&recorded, &seen)
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            assert_eq!(found, expected);
+        };
+        let recorded = json!({"a": 1, "l": [{"x": 1}, {"y": {"…": "…"}, "…": "…"}, "…"], "…": "…"});
+        check(
+            recorded.clone(),
+            json!({"a": 1, "l": [{"x": 1}, {"y": {"z": 1}, "v": 2}, 3], "b": 4}),
+            &[],
+        );
+        check(
+            recorded,
+            json!({"l": [{"x": 1, "w": 0}, {"v": 2}]}),
+            &[
+                ".a: 1 | (absent)",
+                ".l[0].w: (absent) | 0",
+                ".l[1].y: {\"…\":\"…\"} | (absent)",
+            ],
+        );
     }
 
     #[test]

@@ -18,9 +18,17 @@ pub struct EmbeddedServer {
 impl EmbeddedServer {
     /// Starts one without the controllers of a cluster, which a real API server has not either.
     pub async fn start() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Self::start_with(|_| ()).await
+    }
+
+    /// The same, with something set otherwise.
+    pub async fn start_with(
+        set: impl FnOnce(&mut Options),
+    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let pki = Arc::new(Pki::ephemeral()?);
         let mut options = Options::new(pki.clone());
         options.cluster_controllers = false;
+        set(&mut options);
         let server = ApiServer::start(options).await?;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let listening = server.listen(listener, pki.server_config())?;

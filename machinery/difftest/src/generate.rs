@@ -7,6 +7,7 @@
 mod applies;
 mod objects;
 mod patches;
+mod protobuf;
 mod random;
 
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ pub fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
     // Captures may find nothing; these are what they then stand for.
     script.names.insert("rv".to_owned(), "1".to_owned());
     script.names.insert("uid".to_owned(), "none".to_owned());
+    script.names.insert("next".to_owned(), "none".to_owned());
     script.steps.push(Step {
         capture: [("start", "/metadata/resourceVersion")].map(owned).into(),
         ..get("")
@@ -53,7 +55,7 @@ pub fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
     }
     random.careful = false;
     for _ in 0..12 + random.below(6) {
-        script.steps.push(operation(kind, &mut random));
+        script.steps.extend(operation(kind, &mut random));
     }
     script.steps.push(get(""));
     // What a finalizer holds would hold its definition too, and with that the server's cleaning up.
@@ -83,10 +85,20 @@ pub fn script(seed: u64, index: usize) -> Result<Script, ScriptError> {
     Ok(script)
 }
 
-fn operation(kind: Kind, random: &mut Random) -> Step {
+/// One operation, or two that belong together.
+fn operation(kind: Kind, random: &mut Random) -> Vec<Step> {
     let name = random.pick(&NAMES);
     random.mistaken = false;
-    match random.below(26) {
+    let one = match random.below(30) {
+        26 => replace_status(kind, name, random),
+        27 => replace_scale(kind, name, random),
+        28 => return pages(random),
+        29 => Step {
+            query: [("limit", random.pick(&["1", "2"])), ("continue", "<next>")]
+                .map(owned)
+                .into(),
+            ..get("")
+        },
         0 | 1 => create(kind, name, random),
         2..=4 => update(kind, name, random),
         5..=11 => patch(kind, name, random),
@@ -105,15 +117,64 @@ fn operation(kind: Kind, random: &mut Random) -> Step {
                 .into(),
             ..get(&format!("/{name}"))
         },
+    };
+    vec![one]
+}
+
+/// The first page of a list and the next; that one's continuation may be asked for after other changes.
+fn pages(random: &mut Random) -> Vec<Step> {
+    let limit = random.pick(&["1", "1", "2"]);
+    let page = |query: &[(&str, &str)]| Step {
+        query: query.iter().copied().map(owned).collect(),
+        try_capture: [("next", "/metadata/continue")].map(owned).into(),
+        ..get("")
+    };
+    let selector = random.pick(&["", "", "app", "!app"]);
+    let with = |mut query: Vec<(&'static str, &'static str)>| {
+        if !selector.is_empty() {
+            query.push(("labelSelector", selector));
+        }
+        query
+    };
+    vec![
+        page(&with(vec![("limit", limit)])),
+        page(&with(vec![("limit", limit), ("continue", "<next>")])),
+    ]
+}
+
+/// The body of a create or an update, in one of the forms that clients send.
+fn body_of(kind: Kind, object: Value, random: &mut Random) -> Step {
+    let media_type = |name: &str| [("content-type", name)].map(owned).into();
+    match random.below(8) {
+        0 => Step {
+            body: Some(Body::Raw(machinery_value::encode::to_yaml(&object))),
+            headers: media_type("application/yaml"),
+            ..Step::default()
+        },
+        1 | 2 if kind == Kind::ConfigMap => match protobuf::config_map(&object) {
+            Some(bytes) => Step {
+                bytes: Some(bytes),
+                headers: media_type("application/vnd.kubernetes.protobuf"),
+                ..Step::default()
+            },
+            None => Step {
+                body: Some(Body::Json(object)),
+                ..Step::default()
+            },
+        },
+        _ => Step {
+            body: Some(Body::Json(object)),
+            ..Step::default()
+        },
     }
 }
 
 fn create(kind: Kind, name: &str, random: &mut Random) -> Step {
     let object = kind.object(name, random);
     Step {
-        body: Some(Body::Json(object)),
         query: write_options(random),
-        ..request("POST", "")
+        request: request("POST", "").request,
+        ..body_of(kind, object, random)
     }
 }
 
@@ -125,10 +186,10 @@ fn update(kind: Kind, name: &str, random: &mut Random) -> Step {
         _ => object["metadata"]["resourceVersion"] = json!("<rv>"),
     }
     Step {
-        body: Some(Body::Json(object)),
         query: write_options(random),
         try_capture: [("rv", "/metadata/resourceVersion")].map(owned).into(),
-        ..request("PUT", &format!("/{name}"))
+        request: request("PUT", &format!("/{name}")).request,
+        ..body_of(kind, object, random)
     }
 }
 
@@ -145,8 +206,8 @@ fn patch(kind: Kind, name: &str, random: &mut Random) -> Step {
     }
 }
 
-fn status(kind: Kind, name: &str, random: &mut Random) -> Step {
-    let status = match kind {
+fn some_status(kind: Kind, random: &mut Random) -> Value {
+    match kind {
         Kind::Deployment => json!({"replicas": random.below(3), "observedGeneration": 1}),
         Kind::Service => {
             json!({"conditions": [{"type": "A", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"}]})
@@ -154,7 +215,55 @@ fn status(kind: Kind, name: &str, random: &mut Random) -> Step {
         _ => {
             json!({"replicas": random.below(3), "selector": "a=b", "conditions": [{"type": "Ready", "status": "True"}]})
         }
-    };
+    }
+}
+
+/// A whole object to the status, of which the status alone counts. Not of Services: the real server makes those that are
+/// missing, without the addresses that they need.
+fn replace_status(kind: Kind, name: &str, random: &mut Random) -> Step {
+    if kind == Kind::Service {
+        return status(kind, name, random);
+    }
+    let mut object = kind.object(name, random);
+    object["status"] = some_status(kind, random);
+    if !random.one_in(3) {
+        object["metadata"]["resourceVersion"] = json!("<rv>");
+    }
+    Step {
+        body: Some(Body::Json(object)),
+        query: write_options(random),
+        try_capture: [("rv", "/metadata/resourceVersion")].map(owned).into(),
+        ..request("PUT", &format!("/{name}/status"))
+    }
+}
+
+fn replace_scale(kind: Kind, name: &str, random: &mut Random) -> Step {
+    let path = format!("/{name}/scale");
+    if !matches!(kind, Kind::Deployment | Kind::Widget) {
+        return get(&path);
+    }
+    let mut scale = json!({
+        "apiVersion": "autoscaling/v1", "kind": "Scale",
+        "metadata": {"name": name, "namespace": "<ns>"},
+        "spec": {"replicas": random.below(6)},
+    });
+    match random.below(8) {
+        0 => scale["spec"]["replicas"] = json!(-1),
+        1 => scale["metadata"]["name"] = json!("other"),
+        2 => scale["spec"]["bogus"] = json!(1),
+        3 => scale["metadata"]["resourceVersion"] = json!("<rv>"),
+        4 => scale["spec"] = json!({}),
+        _ => {}
+    }
+    Step {
+        body: Some(Body::Json(scale)),
+        query: write_options(random),
+        ..request("PUT", &path)
+    }
+}
+
+fn status(kind: Kind, name: &str, random: &mut Random) -> Step {
+    let status = some_status(kind, random);
     Step {
         patch: Some(PatchType::Merge),
         body: Some(Body::Json(
@@ -317,6 +426,11 @@ mod tests {
             "ownerReferences",
             "labelSelector",
             "managed_fields",
+            "/status\",",
+            "application/yaml",
+            "vnd.kubernetes.protobuf",
+            "\"continue\":\"<next>\"",
+            "\"kind\":\"Scale\"",
         ] {
             assert!(all.contains(word), "{word}");
         }

@@ -90,13 +90,40 @@ pub async fn hunt(
             if !known.insert(signature(failure)) {
                 continue;
             }
-            let (small, text) = reduce(left, right, script, failure, hunt).await;
+            let (small, text) = reduce(left, right, script, failure, &hunt.run).await;
             let file = keep(&small, &hunt.regressions)?;
             tell(&format!("{text}kept as {}\n", file.display()));
             hunted.found.push((file, text));
         }
     }
     Ok(hunted)
+}
+
+/// Makes what a run found small, at most `most` of it, and keeps it in `folder`: each with the file and its text.
+pub async fn condense(
+    (left, right): (&Target, &Target),
+    scripts: &[Script],
+    report: &Report,
+    most: usize,
+    folder: &Path,
+) -> Result<Vec<(PathBuf, String)>, HuntError> {
+    let mut found = Vec::new();
+    let mut known = BTreeSet::new();
+    for script in scripts {
+        let Some(failure) = report
+            .failures
+            .iter()
+            .find(|failure| failure.script == script.name)
+        else {
+            continue;
+        };
+        if found.len() == most || !known.insert(signature(failure)) {
+            continue;
+        }
+        let (small, _) = reduce(left, right, script, failure, &format!("c{}", found.len())).await;
+        found.push((keep(&small, folder)?, small.to_yaml()));
+    }
+    Ok(found)
 }
 
 fn options(run: &str) -> Options {
@@ -132,13 +159,13 @@ async fn reduce(
     right: &Target,
     script: &Script,
     failure: &Failure,
-    hunt: &Hunt,
+    run_name: &str,
 ) -> (Script, String) {
     let wanted = signature(failure);
     let began = Instant::now();
     let tried = AtomicUsize::new(0);
     let compare = |script: Script| {
-        let options = options(&format!("{}s{}", hunt.run, tried.fetch_add(1, Ordering::Relaxed)));
+        let options = options(&format!("{run_name}s{}", tried.fetch_add(1, Ordering::Relaxed)));
         async move {
             let mut report = run(left, right, &[script], &options).await.unwrap_or_default();
             allowed::remove(&mut report);

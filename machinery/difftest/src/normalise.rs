@@ -8,9 +8,9 @@
 //! | `metadata.resourceVersion` of an object | `<rv:NAME#n>`, the n-th one seen of that object | each server counts its own writes; whether a write made a new one still shows |
 //! | `metadata.resourceVersion` without a uid (lists, bookmarks) | `<rv>` | other writers move it at any time |
 //! | resource versions in messages | `<rv>` | as above |
-//! | timestamps within an hour of now | `<time>`, `<microtime>` | the servers' clocks; a time that a script wrote itself is far away |
+//! | timestamps within an hour of now, or of the recording | `<time>`, `<microtime>` | the servers' clocks; a time that a script wrote itself is far away |
 //! | names made from `generateName` | `GENERATENAME<random>` | random; prefix and length still show |
-//! | `metadata.continue` | `<continue>` | holds a resource version, and is opaque |
+//! | `metadata.continue` | `<continue>`, unless it goes on without a version | holds a resource version, and is opaque |
 //! | cells of ages in tables | `<age>` | they are times |
 //! | `description` of table columns | left out | prose that nothing acts on |
 //! | `clusterIP`, `clusterIPs`, `nodePort`, `healthCheckNodePort`, and their cells in tables | `<ip>`, `<port>` | allocated at random |
@@ -19,11 +19,12 @@
 //! | signed tokens (JWT) | `<token>` | each server has its own key |
 //! | periodic bookmarks of a watch | left out | sent when a timer says so; the one that ends the initial events stays |
 //! | order of what an apply does not fit its schema in | by text | the real server walks a hash map |
+//! | order of the conflicts of an apply | by text | as above |
 //! | order of `metadata.managedFields` | by operation and manager | it follows their times, which may fall on either side of a second |
 //! | `metadata.managedFields` | left out unless the script compares them | ownership has scripts of its own |
 //!
-//! Not compared at all: headers other than `Content-Type` and `Warning` (audit ids, flow schema uids, dates). An answer of 429
-//! with `Retry-After` is not an answer yet: the request is sent again.
+//! Not compared at all: headers other than `Content-Type`, `Warning`, `Retry-After`, `Audit-Id` and `Cache-Control` (flow schema
+//! uids, dates). An answer of 429 with `Retry-After` is not an answer yet, unless the script expects it: the request is sent again.
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,8 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 #[derive(Debug, Default)]
 pub struct Normaliser {
     keep_managed_fields: bool,
+    /// When the answers were given; now if it is not said.
+    at: Option<Timestamp>,
     /// uid → label.
     uids: BTreeMap<String, String>,
     /// How many uids a name has had.
@@ -57,6 +60,14 @@ impl Normaliser {
         Normaliser {
             keep_managed_fields,
             ..Normaliser::default()
+        }
+    }
+
+    /// One for answers that were given at another time.
+    pub fn recorded(keep_managed_fields: bool, at: Timestamp) -> Normaliser {
+        Normaliser {
+            at: Some(at),
+            ..Normaliser::new(keep_managed_fields)
         }
     }
 
@@ -102,6 +113,13 @@ impl Normaliser {
         for (key, value) in map.iter_mut() {
             self.walk(value, key);
         }
+        if let Some(Value::Array(causes)) = map.get_mut("causes")
+            && causes
+                .iter()
+                .all(|cause| cause["reason"] == "FieldManagerConflict")
+        {
+            causes.sort_by_cached_key(Value::to_string);
+        }
         // Field ownership of owner references has uids in its keys.
         if map.keys().any(|key| key.contains("uid")) {
             let entries = std::mem::take(map).into_iter().map(|(mut key, value)| {
@@ -122,7 +140,10 @@ impl Normaliser {
             });
         }
         self.generated_name(metadata);
-        if let Some(token) = metadata.get_mut("continue").filter(|token| *token != "") {
+        if let Some(token) = metadata
+            .get_mut("continue")
+            .filter(|token| *token != "" && !is_anew(token))
+        {
             *token = "<continue>".into();
         }
         let name = metadata
@@ -218,7 +239,7 @@ impl Normaliser {
     }
 
     fn string(&self, text: &mut String, key: &str) {
-        if let Some(placeholder) = by_key(text, key).or_else(|| by_shape(text)) {
+        if let Some(placeholder) = by_key(text, key).or_else(|| by_shape(text, self.at)) {
             *text = placeholder.to_owned();
             return;
         }
@@ -302,6 +323,14 @@ fn parse(answer: &Answer) -> Value {
     text()
 }
 
+/// Whether a token goes on at whatever version there is, as the one does that comes with the news that another is too old.
+fn is_anew(token: &Value) -> bool {
+    // {"v":"meta.k8s.io/v1","rv":-1,
+    token
+        .as_str()
+        .is_some_and(|token| token.starts_with("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEs"))
+}
+
 fn is_periodic_bookmark(event: &Value) -> bool {
     event["type"] == "BOOKMARK" && event["object"]["metadata"]["annotations"][INITIAL_EVENTS_END].is_null()
 }
@@ -314,7 +343,7 @@ fn by_key(text: &str, key: &str) -> Option<&'static str> {
     }
 }
 
-fn by_shape(text: &str) -> Option<&'static str> {
+fn by_shape(text: &str, at: Option<Timestamp>) -> Option<&'static str> {
     if text.len() > 100 && text.starts_with("eyJ") && text.matches('.').count() == 2 {
         return Some("<token>");
     }
@@ -322,7 +351,7 @@ fn by_shape(text: &str) -> Option<&'static str> {
         return None;
     }
     let time: Timestamp = text.parse().ok()?;
-    let distance = Timestamp::now().duration_since(time).abs();
+    let distance = at.unwrap_or_else(Timestamp::now).duration_since(time).abs();
     (distance < SignedDuration::from_hours(1)).then_some(if text.contains('.') {
         "<microtime>"
     } else {

@@ -28,11 +28,25 @@ pub enum RealError {
 impl RealServer {
     /// Obtains the server if that was not done before, which takes minutes, and starts one.
     pub fn start() -> Result<RealServer, RealError> {
+        Self::start_with(&[])
+    }
+
+    /// The same with an audit log of all requests, but for those about health and version.
+    pub fn start_audited() -> Result<RealServer, RealError> {
+        Self::start_with(&[("LOCKGATE_REAL_AUDIT", "all")])
+    }
+
+    fn start_with(settings: &[(&str, &str)]) -> Result<RealServer, RealError> {
         let broken = |error: std::io::Error| RealError::Broken(error.to_string());
-        call("get", None)?;
+        call("get", None, &[])?;
         let dir = tempfile::tempdir().map_err(broken)?;
-        call("start", Some(dir.path()))?;
+        call("start", Some(dir.path()), settings)?;
         Ok(RealServer { dir })
+    }
+
+    /// Where the audit log is, if there is one.
+    pub fn audit_log(&self) -> PathBuf {
+        self.dir.path().join("log/audit.log")
     }
 
     /// The server with its administrator's token.
@@ -49,16 +63,17 @@ impl RealServer {
 impl Drop for RealServer {
     fn drop(&mut self) {
         // Nothing is left to do if it does not stop.
-        call("stop", Some(self.dir.path())).ok();
+        call("stop", Some(self.dir.path()), &[]).ok();
     }
 }
 
-fn call(script: &str, dir: Option<&Path>) -> Result<(), RealError> {
+fn call(script: &str, dir: Option<&Path>, settings: &[(&str, &str)]) -> Result<(), RealError> {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "real", script]
         .iter()
         .collect();
     let output = Command::new(&path)
         .args(dir)
+        .envs(settings.iter().copied())
         .output()
         .map_err(|error| RealError::Broken(format!("{}: {error}", path.display())))?;
     match output.status.code() {

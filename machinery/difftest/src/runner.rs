@@ -23,6 +23,8 @@ const AT_ONCE: usize = 4;
 const PAUSE: Duration = Duration::from_millis(100);
 /// What `managedFields` then say, too.
 const USER_AGENT: &str = "difftest/1.0";
+/// Among a side's names once its namespace is there; no script can refer to it.
+const MADE: &str = "made:ns";
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -108,9 +110,14 @@ async fn run_script(
         for (name, outcome) in [(&report.names.0, left), (&report.names.1, right)] {
             match outcome {
                 Ok(outcome) => {
+                    let wrong = outcome.expected.filter(|expected| *expected != outcome.status);
+                    let wrong = wrong.map(|expected| {
+                        format!("answered {}, the script expects {expected}", outcome.status)
+                    });
+                    let trouble = wrong.iter().chain(&outcome.trouble);
                     failure
                         .trouble
-                        .extend(outcome.trouble.iter().map(|what| format!("{name}: {what}")));
+                        .extend(trouble.map(|what| format!("{name}: {what}")));
                     broken |= outcome.nothing_captured;
                     seen.push(outcome);
                 }
@@ -148,17 +155,22 @@ async fn run_script(
 }
 
 /// An answer as it is compared, and what was wrong with it in itself.
-struct Outcome {
-    status: u16,
-    content_type: String,
-    warnings: Vec<String>,
-    body: Value,
-    trouble: Vec<String>,
-    nothing_captured: bool,
+#[derive(Clone)]
+pub(crate) struct Outcome {
+    pub(crate) status: u16,
+    /// The status that the script expects.
+    pub(crate) expected: Option<u16>,
+    pub(crate) content_type: String,
+    pub(crate) warnings: Vec<String>,
+    /// Other headers that clients act on, by their names.
+    pub(crate) headers: [(&'static str, Option<String>); 3],
+    pub(crate) body: Value,
+    pub(crate) trouble: Vec<String>,
+    pub(crate) nothing_captured: bool,
 }
 
 impl Outcome {
-    fn differences(&self, other: &Outcome) -> Vec<Difference> {
+    pub(crate) fn differences(&self, other: &Outcome) -> Vec<Difference> {
         let mut found = Vec::new();
         let mut compare = |path: &str, left: Value, right: Value| {
             if left != right {
@@ -180,19 +192,31 @@ impl Outcome {
             self.warnings.clone().into(),
             other.warnings.clone().into(),
         );
+        for ((name, left), (_, right)) in self.headers.iter().zip(&other.headers) {
+            compare(name, left.clone().into(), right.clone().into());
+        }
         found.extend(compare::differences(&self.body, &other.body));
         found
     }
 }
 
 /// One server's half of a script.
-struct Side<'a> {
+pub(crate) struct Side<'a> {
     client: &'a Client,
     names: Names,
-    normaliser: Normaliser,
+    /// Headers of every request that has no others.
+    headers: Names,
+    pub(crate) normaliser: Normaliser,
 }
 
 impl<'a> Side<'a> {
+    /// For a script that works in a namespace which is there already.
+    pub(crate) fn within(client: &'a Client, script: &Script, namespace: &str) -> Side<'a> {
+        let mut side = Side::new(client, script, namespace);
+        side.names.insert(MADE.to_owned(), String::new());
+        side
+    }
+
     fn new(client: &'a Client, script: &Script, namespace: &str) -> Side<'a> {
         let mut names: Names = script.names.clone();
         names.insert("ns".to_owned(), namespace.to_owned());
@@ -200,26 +224,25 @@ impl<'a> Side<'a> {
         Side {
             client,
             names,
+            headers: script.headers.clone(),
             normaliser: Normaliser::new(script.managed_fields),
         }
     }
 
-    async fn take(&mut self, step: &Step) -> Result<Outcome, String> {
+    pub(crate) async fn take(&mut self, step: &Step) -> Result<Outcome, String> {
         self.make_namespace().await?;
         let (_, _, expected) = step.parts()?;
         let answer = self.ask(step, expected).await?;
         let raw: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let mut body = self.normaliser.body(&answer);
         let mut trouble = Vec::new();
-        if let Some(expected) = expected.filter(|expected| *expected != answer.status) {
-            trouble.push(format!(
-                "answered {}, the script expects {expected}",
-                answer.status
-            ));
-        }
         let mut nothing_captured = false;
         for (name, pointer) in step.capture.iter().chain(&step.try_capture) {
-            if let Some(text) = raw.pointer(pointer).and_then(plain_text) {
+            let found = match pointer.as_str() {
+                "etag" => answer.etag.clone(),
+                pointer => raw.pointer(pointer).and_then(plain_text),
+            };
+            if let Some(text) = found {
                 self.names.insert(name.clone(), text);
             } else if step.capture.contains_key(name) {
                 trouble.push(format!("nothing at {pointer} to remember as <{name}>"));
@@ -245,17 +268,27 @@ impl<'a> Side<'a> {
         step.ignore
             .keys()
             .for_each(|pointer| compare::forget(&mut body, pointer));
+        step.without
+            .iter()
+            .for_each(|key| compare::forget_everywhere(&mut body, key));
         step.unordered
             .iter()
             .for_each(|pointer| compare::sort(&mut body, pointer));
         Ok(Outcome {
             status: answer.status,
+            expected,
             content_type: answer.content_type,
             warnings: answer
                 .warnings
                 .iter()
                 .map(|text| self.normaliser.text(text))
                 .collect(),
+            headers: [
+                ("retry-after", answer.retry_after),
+                // Either that of the request, or one made up.
+                ("audit-id", answer.audit_id.map(|id| self.normaliser.text(&id))),
+                ("cache-control", answer.cache_control),
+            ],
             body,
             trouble,
             nothing_captured,
@@ -264,7 +297,7 @@ impl<'a> Side<'a> {
 
     /// Each script has a namespace of its own, made before its first step.
     async fn make_namespace(&mut self) -> Result<(), String> {
-        if self.names.contains_key("made:ns") {
+        if self.names.contains_key(MADE) {
             return Ok(());
         }
         let namespace = self.names.get("ns").cloned().unwrap_or_default();
@@ -277,7 +310,7 @@ impl<'a> Side<'a> {
         if answer.status != 201 {
             return Err(format!("the namespace could not be made: {}", answer.status));
         }
-        self.names.insert("made:ns".to_owned(), String::new());
+        self.names.insert(MADE.to_owned(), String::new());
         Ok(())
     }
 
@@ -293,7 +326,7 @@ impl<'a> Side<'a> {
         loop {
             let answer = self.client.send(&call).await.map_err(|error| error.to_string())?;
             let done = match &until {
-                None => !answer.retry,
+                None => !answer.is_later() || expected == Some(answer.status),
                 Some(text) => {
                     expected.is_none_or(|expected| expected == answer.status)
                         && String::from_utf8_lossy(&answer.body).contains(text.as_str())
@@ -315,8 +348,12 @@ impl<'a> Side<'a> {
             path.push_str(&format!("{key}={}", utf8_percent_encode(&value, QUERY)));
         }
         let mut headers: Names = [("user-agent".to_owned(), USER_AGENT.to_owned())].into();
+        headers.extend(self.headers.clone());
         let accept = match step.accept.as_deref() {
-            None => "application/json",
+            None => self
+                .headers
+                .get("accept")
+                .map_or("application/json", String::as_str),
             Some("table") => "application/json;as=Table;v=v1;g=meta.k8s.io",
             Some("metadata") => "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
             Some("metadatalist") => "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",

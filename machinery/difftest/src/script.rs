@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::recording::Recorded;
+
 /// A list of steps that runs in one fresh namespace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +34,12 @@ pub struct Script {
     /// Fixtures whose steps come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
+    /// When the answers of its steps were recorded, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<jiff::Timestamp>,
+    /// Headers of every step that has no others.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
     /// Whether `metadata.managedFields` are compared too; else they are left out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub managed_fields: bool,
@@ -74,7 +82,7 @@ pub struct Step {
     /// Somebody else to impersonate, or `anonymous`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Values (JSON pointers) of the answer that later steps use, on each side its own.
+    /// Values of the answer that later steps use, on each side its own: JSON pointers, or `etag` for that header.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capture: BTreeMap<String, String>,
     /// The same, for values that may be missing: then the name keeps what it had.
@@ -89,9 +97,15 @@ pub struct Step {
     /// Places of the answer (JSON pointers, `*` for any) that are not compared, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ignore: BTreeMap<String, String>,
+    /// Keys of the answer that are not compared, wherever they stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// Lists of the answer (JSON pointers, `*` for any) whose order has no meaning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unordered: Vec<String>,
+    /// What a server answered once; see [`crate::replay`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Recorded>,
 }
 
 /// The body of a request.

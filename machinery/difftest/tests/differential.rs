@@ -2,16 +2,20 @@
 //!
 //! The generated part is the same each time, so that a run does not fail for what somebody else has changed;
 //! `LOCKGATE_DIFF_SEED` makes another one (any number, or `clock`), and `LOCKGATE_DIFF_ONLY` picks scripts by a part of their name.
+//! What differs is made small, printed, and written to `LOCKGATE_DIFF_KEEP`; scripts in `regressions/` are run each time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use machinery_difftest::{
-    EmbeddedServer, Options, RealError, RealServer, allowed, generate, load_scripts, run,
+    EmbeddedServer, Options, RealError, RealServer, allowed, generate, hunt, load_scripts, run,
 };
 
 /// How many scripts are generated, each of some twenty exchanges.
 const GENERATED: usize = 64;
+
+/// How many differences are made small: each takes a minute or so.
+const CONDENSED: usize = 3;
 
 /// What is generated unless somebody asks for something else.
 const SEED: u64 = 2;
@@ -65,10 +69,24 @@ async fn the_embedded_server_answers_as_the_real_one() {
         "{} exchanges in {} scripts compared, seed {seed}",
         report.exchanges, report.scripts
     );
-    assert!(
-        report.is_clean(),
-        "{report}\nto repeat: LOCKGATE_DIFF_SEED={seed}"
-    );
+    if !report.is_clean() {
+        let folder = std::env::var("LOCKGATE_DIFF_KEEP").map_or_else(
+            |_| Path::new(env!("CARGO_TARGET_TMPDIR")).join("regressions"),
+            PathBuf::from,
+        );
+        let targets = (&real.target("real").unwrap(), &embedded.target);
+        let small = hunt::condense(targets, &scripts, &report, CONDENSED, &folder)
+            .await
+            .unwrap();
+        let small: String = small
+            .iter()
+            .map(|(file, text)| format!("\nmade small, as {}:\n{text}", file.display()))
+            .collect();
+        panic!(
+            "{report}\nto repeat: LOCKGATE_DIFF_SEED={seed}{small}\n\
+             what is made small belongs into regressions/ with the change that makes it agree"
+        );
+    }
     if only.is_empty() {
         // Those of the hand-written scripts must show each time; the others are up to the seed.
         let unused = allowed::ALLOWED

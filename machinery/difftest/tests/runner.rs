@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
-use machinery_difftest::{Credential, Options, Script, Step, Target, run};
+use machinery_difftest::{Credential, Options, Script, Step, Target, hunt, load_scripts, run};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -121,4 +121,31 @@ async fn a_script_stops_where_it_lacks_a_value() {
         &["nothing at /n to remember as <n>", "2 could not run"],
     )
     .await;
+}
+
+#[tokio::test]
+async fn what_differs_is_made_small_and_kept() {
+    let (left, right) = (serve("200 {\"a\":1}").await, serve("200 {\"a\":2}").await);
+    let steps = ["POST /x", "POST /y", "POST /z", "GET /x", "GET /y"].map(step);
+    let scripts = [Script {
+        name: "s".to_owned(),
+        steps: steps.to_vec(),
+        ..Script::default()
+    }];
+    let options = Options {
+        run: "x".to_owned(),
+        transcript: false,
+    };
+    let report = run(&left, &right, &scripts, &options).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let found = hunt::condense((&left, &right), &scripts, &report, 3, folder.path())
+        .await
+        .unwrap();
+    assert_eq!(found.len(), 1, "both steps show the same");
+    let kept = load_scripts(folder.path()).unwrap();
+    assert_eq!(kept[0].name, "s");
+    let requests: Vec<&str> = kept[0].steps.iter().map(|step| step.request.as_str()).collect();
+    assert_eq!(requests, ["GET /x"]);
+    let none = hunt::condense((&left, &right), &scripts, &report, 0, folder.path()).await;
+    assert!(none.unwrap().is_empty());
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Parser;
 use machinery_fuzz::{Target, hunt_for, run_one, targets, watch};
 
-/// Reads mutated inputs with everything of the server that reads bytes. All targets run at once, each in a process of its
-/// own, for the same time.
+/// Reads mutated inputs with everything of the server that reads bytes. Each target runs in a process of its own, for the
+/// same time.
 #[derive(Parser)]
 struct Arguments {
     /// Only targets whose name contains this
@@ -17,6 +17,9 @@ struct Arguments {
     /// How long each target hunts
     #[arg(long, default_value_t = 60)]
     seconds: u64,
+    /// How many targets hunt at a time; all if not given
+    #[arg(long, value_name = "N")]
+    at_once: Option<usize>,
     /// Seed of the mutations; taken from the clock if not given
     #[arg(long)]
     seed: Option<u64>,
@@ -100,11 +103,12 @@ fn work(arguments: &Arguments) -> Result<(String, bool), String> {
         .map(str::to_owned)
         .to_vec()
     };
-    let hunts = watch(&chosen, &arguments.found, child).map_err(|error| error.to_string())?;
+    let at_once = arguments.at_once.unwrap_or(chosen.len());
+    let hunts = watch(&chosen, at_once, &arguments.found, child).map_err(|error| error.to_string())?;
     let clean = hunts.iter().all(|hunt| hunt.clean);
     let mut text: String = hunts.iter().map(|hunt| hunt.said.as_str()).collect();
     text.push_str(&format!(
-        "{} targets, {} s each, side by side; to repeat: --seed {seed}\n",
+        "{} targets, {} s each, {at_once} at a time; to repeat: --seed {seed}\n",
         hunts.len(),
         arguments.seconds
     ));

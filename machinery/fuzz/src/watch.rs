@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::{Target, hunt};
 
-/// No input takes this long on the slowest machine with all targets at once.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// No input takes this long on the slowest machine, with all targets at once or beside everything else.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Worth a look, though a busy machine may be the reason.
 const SLOW: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -59,34 +59,41 @@ struct Running {
     hung: bool,
 }
 
-/// Runs this program once for each target, all at once, with the arguments that `arguments` makes of the target and the
-/// file for its trace. Inputs that end a process, or that it does not come to an end with, are written to `found`.
+/// Runs this program once for each target, so many at a time, with the arguments that `arguments` makes of the target and
+/// the file for its trace. Inputs that end a process, or that it does not come to an end with, are written to `found`.
 pub fn watch(
     targets: &[Target],
+    at_once: usize,
     found: &Path,
     arguments: impl Fn(&Target, &Path) -> Vec<String>,
 ) -> io::Result<Vec<Watched>> {
     let program = std::env::current_exe()?;
     let traces = tempfile::tempdir()?;
-    let mut running = Vec::new();
-    for target in targets {
+    let start = |target: &Target| -> io::Result<Running> {
         let trace = traces.path().join(target.name);
         let child = Command::new(&program)
             .args(arguments(target, &trace))
             .stdout(File::create(trace.with_extension("out"))?)
             .stderr(Stdio::inherit())
             .spawn()?;
-        running.push(Running {
+        Ok(Running {
             target: target.name,
             child,
             trace,
             seen: 0,
             since: Instant::now(),
             hung: false,
-        });
-    }
-    let mut done = Vec::new();
-    while !running.is_empty() {
+        })
+    };
+    let mut waiting = targets.iter();
+    let (mut running, mut done) = (Vec::new(), Vec::new());
+    loop {
+        for target in waiting.by_ref().take(at_once.max(1) - running.len()) {
+            running.push(start(target)?);
+        }
+        if running.is_empty() {
+            return Ok(done);
+        }
         std::thread::sleep(PAUSE);
         let mut still = Vec::new();
         for mut hunt in running {
@@ -100,7 +107,6 @@ pub fn watch(
         }
         running = still;
     }
-    Ok(done)
 }
 
 /// Ends a hunt that has been reading one input for too long.

@@ -13,6 +13,8 @@ mod autoscaling;
 mod batch;
 mod core;
 mod crd;
+mod devices;
+mod flows;
 mod networking;
 mod pod;
 mod rbac;
@@ -75,6 +77,12 @@ fn filler(group: &str, version: &str, kind: &str) -> Option<fn(&mut Object)> {
             "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding",
         ) => admission::policy_binding,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => crd::definition,
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flows::flow_schema,
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => flows::priority_level,
+        ("resource.k8s.io", "ResourceClaim") => devices::claim,
+        ("resource.k8s.io", "ResourceClaimTemplate") => devices::claim_template,
+        ("resource.k8s.io", "ResourceSlice") => devices::slice,
+        ("certificates.k8s.io", "CertificateSigningRequest") => devices::signing_request,
         ("authentication.k8s.io", "TokenRequest") => core::token_request,
         _ => return None,
     };

@@ -9,6 +9,7 @@
 mod access;
 pub mod catalog;
 pub mod defaults;
+pub mod flows;
 pub mod schemas;
 pub mod strategy;
 pub mod validation;

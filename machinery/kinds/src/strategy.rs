@@ -5,17 +5,23 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::access::{Object, is_empty, make, object_at, same, text};
+use crate::access::{Object, is_empty, make, object_at, same, text, with};
 use crate::catalog::catalog;
 use crate::{Gvk, defaults};
 
 mod allocation;
+mod certificates;
+mod devices;
 mod job;
+mod pod;
 mod qos;
 #[cfg(test)]
 mod tests;
 
 pub use allocation::allocate_service;
+pub use certificates::{identify, prepare_approval, time_conditions};
+pub use pod::{prepare_ephemeral_containers, prepare_resize};
+pub(crate) use qos::class as quality_of_service;
 
 /// When `metadata.generation` rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +67,8 @@ pub fn generation_rule(gvk: Gvk<'_>) -> GenerationRule {
         | ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy")
         | ("policy", "PodDisruptionBudget")
         | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        | ("flowcontrol.apiserver.k8s.io", "FlowSchema" | "PriorityLevelConfiguration")
+        | ("resource.k8s.io", "DeviceClass" | "ResourceSlice")
         | (
             "admissionregistration.k8s.io",
             "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding",
@@ -77,6 +85,7 @@ pub fn allows_unconditional_update(gvk: Gvk<'_>) -> bool {
             "admissionregistration.k8s.io" | "apiextensions.k8s.io" | "coordination.k8s.io",
             _
         ) | ("policy", "PodDisruptionBudget")
+            | ("node.k8s.io", "RuntimeClass")
             | (
                 "storage.k8s.io",
                 "CSIDriver" | "CSINode" | "CSIStorageCapacity" | "VolumeAttachment"
@@ -91,6 +100,7 @@ pub fn allows_create_on_update(gvk: Gvk<'_>) -> bool {
         ("", "Service" | "Endpoints" | "Event" | "LimitRange")
             | ("events.k8s.io", "Event")
             | ("coordination.k8s.io", "Lease")
+            | ("node.k8s.io", "RuntimeClass")
             | ("rbac.authorization.k8s.io", _)
     )
 }
@@ -129,8 +139,40 @@ pub fn prepare_create(gvk: Gvk<'_>, object: &mut Value) {
         ("apiextensions.k8s.io", "CustomResourceDefinition") => stored_versions(fields),
         _ => {}
     }
+    drop_unused(gvk, fields);
     // The empty status has its own defaults.
     defaults::apply(gvk.group, gvk.version, gvk.kind, object);
+}
+
+/// Drops what belongs to features that a server has off unless told otherwise.
+fn drop_unused(gvk: Gvk<'_>, fields: &mut Object) {
+    match (gvk.group, gvk.kind) {
+        ("resource.k8s.io", "ResourceClaim") => with(fields, "spec", devices::drop_of_claim),
+        ("resource.k8s.io", "ResourceClaimTemplate") => {
+            with(fields, "spec", |template| {
+                with(template, "spec", devices::drop_of_claim)
+            });
+        }
+        ("resource.k8s.io", "ResourceSlice") => with(fields, "spec", devices::drop_of_slice),
+        ("resource.k8s.io", "DeviceClass") => with(fields, "spec", |spec| {
+            spec.remove("extendedResourceName");
+        }),
+        _ => {}
+    }
+}
+
+/// Whether reads of a kind leave out something of what may be stored.
+pub fn hides(gvk: Gvk<'_>) -> bool {
+    (gvk.group, gvk.kind) == ("", "Service")
+}
+
+/// Takes out of a stored object what reads leave out.
+pub fn hide(gvk: Gvk<'_>, object: &mut Value) {
+    if hides(gvk)
+        && let Some(fields) = object.as_object_mut()
+    {
+        allocation::hide_policy(fields);
+    }
 }
 
 /// Whether a create drops the status that the client sent. Nodes register themselves with theirs.
@@ -157,6 +199,8 @@ pub fn prepare_update(gvk: Gvk<'_>, new: &mut Value, old: &Value) {
             let finalizers = old["spec"]["finalizers"].clone();
             make(fields, "spec", |spec| put(spec, "finalizers", finalizers));
         }
+        // A request is what was signed: it cannot become another one.
+        ("certificates.k8s.io", "CertificateSigningRequest") => copy(fields, old, "spec"),
         ("", "Service") => allocation::keep_allocated(fields, old),
         ("", "ServiceAccount") => clean_secret_references(fields),
         ("", "PersistentVolumeClaim") => data_sources(fields),
@@ -171,6 +215,7 @@ pub fn prepare_update(gvk: Gvk<'_>, new: &mut Value, old: &Value) {
         ("apiextensions.k8s.io", "CustomResourceDefinition") => stored_versions(fields),
         _ => {}
     }
+    drop_unused(gvk, fields);
     keep_metadata(new, old);
     let generation = old["metadata"]["generation"].as_i64();
     let raised = raises_generation(gvk, new, old);
@@ -245,7 +290,9 @@ pub fn prepare_status_update(gvk: Gvk<'_>, new: &mut Value, old: &Value) {
                 "admissionregistration.k8s.io" | "networking.k8s.io",
                 "ValidatingAdmissionPolicy" | "ServiceCIDR",
             )
-            | ("storage.k8s.io", "VolumeAttachment") => {
+            | ("storage.k8s.io", "VolumeAttachment")
+            | ("resource.k8s.io", "ResourceClaim")
+            | ("flowcontrol.apiserver.k8s.io", _) => {
                 &["labels", "annotations", "finalizers", "ownerReferences"]
             }
             _ => &[],
@@ -266,6 +313,10 @@ pub fn prepare_status_update(gvk: Gvk<'_>, new: &mut Value, old: &Value) {
                 status.insert("podIPs".to_owned(), json!([{"ip": address}]));
             }
         }),
+        ("certificates.k8s.io", "CertificateSigningRequest") => certificates::keep_decisions(fields, old),
+        ("resource.k8s.io", "ResourceClaim") => {
+            with(fields, "status", |status| devices::drop_of_status(status, old));
+        }
         ("", "PersistentVolume") => {
             let times = "lastPhaseTransitionTime";
             let same_phase = fields

@@ -49,6 +49,8 @@ pub(crate) struct Intake<V> {
     pub(crate) unpublished: HashMap<ByKey<V>, Arc<Event<V>>>,
     /// The accepted writes that the journal has not taken yet, in revision order.
     pub(crate) batch: Vec<Accepted<V>>,
+    /// How many of them the journal is waiting for, while it waits.
+    pub(crate) expected: usize,
     pub(crate) halt: Option<Halt>,
     /// The store is closed or about to be, whatever else went wrong.
     pub(crate) closing: bool,
@@ -83,6 +85,7 @@ impl<V: Record> Intake<V> {
             ceiling,
             unpublished: HashMap::new(),
             batch: Vec::new(),
+            expected: 1,
             halt: None,
             closing: false,
             writer,

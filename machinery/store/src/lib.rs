@@ -51,6 +51,7 @@ mod error;
 mod history;
 mod intake;
 mod journal;
+mod pace;
 mod registry;
 mod state;
 mod store;

@@ -300,7 +300,7 @@ impl<V: Record> Shared<V> {
             }
             Attempt::Accepted(event) => {
                 let acked = intake.enqueue(event.clone());
-                if intake.batch.len() == 1 {
+                if intake.batch.len() == intake.expected {
                     self.work.notify_one();
                 }
                 Entered::Waits(event, acked)

@@ -1,16 +1,20 @@
 //! The writer thread of a durable store: it takes whatever waits, puts it on disk with one sync, and publishes it.
 //!
-//! While it waits for the disk, the next batch collects. If the disk fails, it fails everything that waits and ends:
+//! While it waits for the disk, the next batch collects, and when many write it waits a moment for more (`pace`). If the disk fails, it fails everything that waits and ends:
 //! after that nothing can be accepted, because nobody knows what the disk holds.
 
 use std::io;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
+
+use parking_lot::MutexGuard;
 
 use crate::entry::Record;
 use crate::error::JournalFailure;
-use crate::intake::{Accepted, RESERVE};
+use crate::intake::{Accepted, Intake, RESERVE};
 use crate::journal::Journal;
+use crate::pace::{LINGER, Pace};
 use crate::store::Shared;
 
 pub(crate) fn spawn<V: Record>(shared: Arc<Shared<V>>, journal: Journal) -> io::Result<()> {
@@ -46,9 +50,11 @@ impl<V: Record> Drop for LastWords<'_, V> {
 
 /// Runs until the store is closed and everything accepted is on disk.
 fn write_batches<V: Record>(shared: &Shared<V>, journal: &mut Journal) -> Result<(), JournalFailure> {
+    let mut pace = Pace::new();
     loop {
         let (batch, ceiling) = {
             let mut intake = shared.intake.lock();
+            linger(shared, &mut intake, pace.expected());
             while intake.batch.is_empty() && !intake.runs_low() {
                 if intake.halt.is_some() {
                     return Ok(());
@@ -57,6 +63,7 @@ fn write_batches<V: Record>(shared: &Shared<V>, journal: &mut Journal) -> Result
             }
             (std::mem::take(&mut intake.batch), intake.last + RESERVE)
         };
+        pace.took(batch.len());
         match journal.commit(batch.iter().map(|write| &*write.event), ceiling) {
             Ok(()) => acknowledge(shared, batch, ceiling),
             Err(failure) => {
@@ -69,6 +76,21 @@ fn write_batches<V: Record>(shared: &Shared<V>, journal: &mut Journal) -> Result
             }
         }
     }
+}
+
+/// Waits until so many writes are there, for a moment at most.
+fn linger<V: Record>(shared: &Shared<V>, intake: &mut MutexGuard<'_, Intake<V>>, expected: usize) {
+    if expected == 1 {
+        return;
+    }
+    let until = Instant::now() + LINGER;
+    intake.expected = expected;
+    while intake.batch.len() < expected && intake.halt.is_none() && !intake.runs_low() {
+        if shared.work.wait_until(intake, until).timed_out() {
+            break;
+        }
+    }
+    intake.expected = 1;
 }
 
 fn acknowledge<V: Record>(shared: &Shared<V>, batch: Vec<Accepted<V>>, ceiling: u64) {

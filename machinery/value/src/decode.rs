@@ -4,6 +4,7 @@
 //! safe; a number that fits an `i64` is an integer, and every other number is a float, as in Go's decoding of
 //! unstructured objects. The error texts are those of Go's JSON decoder, because clients show them.
 
+mod repeats;
 mod syntax;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -34,8 +35,21 @@ pub struct Decoded {
     /// The document. Of a key that appeared more than once the last value is kept.
     pub value: Value,
     /// The paths of the keys that appeared more than once, such as `spec.containers[0].name`; each once, in
-    /// the order of their appearance, the first [`MAX_DUPLICATES`] of them.
+    /// the order of their appearance, the first [`MAX_DUPLICATES`] of them. Of JSON only.
     pub duplicates: Vec<String>,
+    /// What there is to say of such keys in YAML, which is told by lines.
+    pub repeats: Vec<String>,
+}
+
+impl From<Value> for Decoded {
+    /// A value that was no text.
+    fn from(value: Value) -> Self {
+        Self {
+            value,
+            duplicates: Vec::new(),
+            repeats: Vec::new(),
+        }
+    }
 }
 
 /// Why bytes are not a document.
@@ -69,6 +83,7 @@ pub fn from_json(bytes: &[u8]) -> Result<Decoded, DecodeError> {
         Ok(value) => Ok(Decoded {
             value,
             duplicates: duplicates.into_inner(),
+            repeats: Vec::new(),
         }),
         Err(error) => Err(json_error(bytes, &error)),
     }
@@ -80,7 +95,7 @@ pub fn from_json(bytes: &[u8]) -> Result<Decoded, DecodeError> {
 pub fn from_yaml(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => return Err(DecodeError::Empty),
-        Some(b'{') => return from_json(bytes),
+        Some(b'{') => return from_json(bytes).map(|decoded| by_line(bytes, decoded)),
         Some(_) => {}
     }
     let text = std::str::from_utf8(bytes).map_err(|_| DecodeError::Yaml("invalid UTF-8".to_owned()))?;
@@ -92,7 +107,7 @@ pub fn from_yaml(bytes: &[u8]) -> Result<Decoded, DecodeError> {
             .spawn_scoped(scope, || read_yaml(text))
             .map(|thread| thread.join())
         {
-            Ok(Ok(decoded)) => decoded,
+            Ok(Ok(decoded)) => decoded.map(|decoded| by_line(bytes, decoded)),
             Ok(Err(_)) | Err(_) => Err(DecodeError::Yaml("the reader failed".to_owned())),
         }
     })
@@ -121,9 +136,21 @@ fn read_yaml(text: &str) -> Result<Decoded, DecodeError> {
         Ok(value) => Ok(Decoded {
             value,
             duplicates: duplicates.into_inner(),
+            repeats: Vec::new(),
         }),
         Err(error) => Err(DecodeError::Yaml(error.to_string())),
     }
+}
+
+/// Tells repeated keys by their lines. Few documents have any, so that only those are read once more.
+fn by_line(bytes: &[u8], mut decoded: Decoded) -> Decoded {
+    if !decoded.duplicates.is_empty() {
+        decoded.duplicates.clear();
+        decoded.repeats = std::str::from_utf8(bytes)
+            .map(repeats::messages)
+            .unwrap_or_default();
+    }
+    decoded
 }
 
 /// How many containers are nested in `value`: 0 for a scalar, 1 for `{}`.

@@ -7,11 +7,13 @@
 
 mod fault;
 mod special;
+mod strict;
 
 use machinery_value::{Map, Number, Value};
 
 pub(crate) use self::fault::describe;
 use self::fault::{Fault, TypeFault};
+pub use self::strict::strict_findings;
 use crate::time::Layout;
 use crate::types::{Field, Kind, Type, TypeRef};
 use crate::{MAX_VALUES, WireError, base64};
@@ -48,20 +50,6 @@ pub fn decode(ty: TypeRef, value: Value) -> Result<Normalized, WireError> {
         }),
         Err(Fault::Limit(error)) => Err(error),
         Err(fault) => Err(WireError::Decode(fault.to_string())),
-    }
-}
-
-/// The text of a strict decoding error about unknown fields and keys that appear twice; `None` if there are none.
-///
-/// A server that answers with it says `<kind> in version "<version>" cannot be handled as a <kind>: ` before it.
-pub fn strict_error(unknown: &[String], duplicate: &[String]) -> Option<String> {
-    let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
-    let duplicate = duplicate.iter().map(|path| format!("duplicate field {path:?}"));
-    let all: Vec<String> = unknown.chain(duplicate).collect();
-    if all.is_empty() {
-        None
-    } else {
-        Some(format!("strict decoding error: {}", all.join(", ")))
     }
 }
 
@@ -349,19 +337,4 @@ fn float(number: &Number) -> Number {
         return Number::from(value as i64);
     }
     Number::from_f64(value).unwrap_or_else(|| number.clone())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strict_errors_are_one_text() {
-        let text = strict_error(&["bogus".to_owned()], &["data.a".to_owned()]);
-        assert_eq!(
-            text.as_deref(),
-            Some(r#"strict decoding error: unknown field "bogus", duplicate field "data.a""#)
-        );
-        assert_eq!(strict_error(&[], &[]), None);
-    }
 }

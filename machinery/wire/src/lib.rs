@@ -17,7 +17,7 @@ mod time;
 pub mod types;
 
 pub use header::{Header, interpret};
-pub use json::{Normalized, decode, strict_error};
+pub use json::{Normalized, decode, strict_findings};
 pub use proto::{Envelope, ProtoObject, decode_envelope, decode_message, decode_proto};
 pub use types::{TypeRef, lookup};
 

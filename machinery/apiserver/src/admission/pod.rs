@@ -1,4 +1,6 @@
-//! Pods: their priority, and how long they stay on a node that is not well.
+//! Pods: their priority, what their runtime asks for, and how long they stay on a node that is not well.
+
+mod runtime;
 
 use machinery_store::Range;
 use machinery_value::Value;
@@ -14,7 +16,7 @@ pub(crate) fn complete(server: &Inner, pod: &mut Value) -> Result<(), ApiError> 
     set_priority(server, pod)?;
     tolerate(pod, "node.kubernetes.io/not-ready");
     tolerate(pod, "node.kubernetes.io/unreachable");
-    Ok(())
+    runtime::apply(server, pod)
 }
 
 /// The priority is that of the Pod's class, or of the default class, or zero.

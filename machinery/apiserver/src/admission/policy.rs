@@ -85,7 +85,13 @@ pub(crate) fn check(server: &Inner, request: &Request<'_>) -> Result<(), ApiErro
         return Ok(());
     }
     let gathered = world::Gathered::new(server, request);
-    let outcome = decide::decide(&hooks, &gathered.asked(), &gathered);
+    let trail = request.options.trail.as_ref();
+    let outcome = decide::decide(&hooks, &gathered.asked(), &gathered, trail.is_some());
+    if let Some(trail) = trail {
+        for (key, value) in outcome.annotations {
+            trail.annotate(key, value);
+        }
+    }
     for warning in outcome.warnings {
         request.options.warn(warning);
     }

@@ -41,11 +41,11 @@ pub(crate) async fn create(
     }
     meta::meta_mut(&mut content).remove("resourceVersion");
     ownership::track(server, resource, "", &options.owner, None, &mut content);
-    admission::check_served(server, resource, meta::name(&content))?;
+    admission::check_served(resource, meta::name(&content))?;
     admission::namespace::check_create(server, resource, namespace, meta::name(&content))?;
     prepare(resource, &mut content);
     meta::drop_repeated_owners(&mut content);
-    admission::mutate(server, resource, &mut content, None)?;
+    admission::mutate(server, resource, &mut content, None, options)?;
     validate::create(server, resource, &mut content)?;
     let mut attempts = if generated { GENERATE_ATTEMPTS } else { 1 };
     loop {

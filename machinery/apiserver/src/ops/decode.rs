@@ -4,6 +4,7 @@ use machinery_kinds::Gvk;
 use machinery_value::Value;
 use machinery_value::decode::{Decoded, from_json, from_yaml};
 use machinery_value::field::{FieldError, FieldPath};
+use machinery_wire::WireError;
 use serde_json::json;
 
 use crate::custom::CustomVersion;
@@ -82,20 +83,69 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// Reads a body of any format into a value.
-pub(crate) fn parse(format: BodyFormat, bytes: &[u8]) -> Result<Decoded, Refused> {
+/// Reads a body of any format into a value. Protobuf is read as what it says it is, or as what is `wanted` where it says
+/// nothing.
+pub(crate) fn parse(format: BodyFormat, wanted: Gvk<'_>, bytes: &[u8]) -> Result<Decoded, Refused> {
     match format {
         BodyFormat::Json => from_json(bytes).map_err(|error| {
             Refused::Unrecognized(format!("couldn't get version/kind; json parse error: {error}"))
         }),
         BodyFormat::Yaml => from_yaml(bytes).map_err(|error| Refused::Unrecognized(error.to_string())),
-        BodyFormat::Protobuf => {
-            let object =
-                machinery_wire::decode_proto(bytes).map_err(|e| Refused::Unrecognized(e.to_string()))?;
-            Ok(Decoded {
-                value: object.value,
-                duplicates: Vec::new(),
-            })
+        BodyFormat::Protobuf => parse_proto(wanted, bytes).map(Decoded::from),
+    }
+}
+
+fn parse_proto(wanted: Gvk<'_>, bytes: &[u8]) -> Result<Value, Refused> {
+    let unrecognized = |error: WireError| Refused::Unrecognized(error.to_string());
+    let envelope = machinery_wire::decode_envelope(bytes).map_err(unrecognized)?;
+    // A version that cannot be read is taken for none.
+    let header = json!({"apiVersion": envelope.api_version});
+    let header = machinery_wire::interpret(&header).ok();
+    let says = header.as_ref().filter(|header| !header.version.is_empty());
+    let (group, version) = says.map_or((wanted.group, wanted.version), |header| {
+        (header.group.as_str(), header.version.as_str())
+    });
+    let kind = match envelope.kind.as_str() {
+        "" => wanted.kind,
+        kind => kind,
+    };
+    let Some(ty) = machinery_wire::lookup(group, version, kind) else {
+        return Err(not_registered(group, version, kind));
+    };
+    let mut value = machinery_wire::decode_message(ty, envelope.raw).map_err(unrecognized)?;
+    meta::set_type(&mut value, &join(group, version), kind);
+    Ok(value)
+}
+
+/// A kind that nobody here knows.
+fn not_registered(group: &str, version: &str, kind: &str) -> Refused {
+    Refused::Unhandled {
+        kind: kind.to_owned(),
+        version: version.to_owned(),
+        why: format!(
+            "no kind \"{kind}\" is registered for version \"{}\" in scheme \"pkg/runtime/scheme.go:111\"",
+            join(group, version)
+        ),
+    }
+}
+
+/// Where a value comes from, which decides in what order its faults are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin<'a> {
+    /// A body whose order is not known, or does not count: YAML is sorted before its fields are read.
+    Body,
+    /// The bytes of a JSON body.
+    Json(&'a [u8]),
+    /// A patch was applied, and this is what there is to say of the patch itself.
+    Patch(&'a [String]),
+}
+
+impl<'a> Origin<'a> {
+    /// That of a body of this format.
+    pub(crate) fn of_body(format: BodyFormat, bytes: &'a [u8]) -> Self {
+        match format {
+            BodyFormat::Json => Self::Json(bytes),
+            BodyFormat::Yaml | BodyFormat::Protobuf => Self::Body,
         }
     }
 }
@@ -105,9 +155,10 @@ pub(crate) fn object(
     resource: &Resource,
     decoded: Decoded,
     validation: FieldValidation,
+    origin: Origin<'_>,
 ) -> Result<(Value, Vec<String>), Refused> {
     let nulls = |custom: &CustomVersion, value: &mut Value| custom.schema.apply_defaults(value);
-    object_with(resource, decoded, validation, nulls)
+    object_with(resource, decoded, validation, origin, nulls)
 }
 
 /// The same for what a server-side apply came to. It is no body, in which nulls that are no values would be dropped: they
@@ -118,18 +169,20 @@ pub(crate) fn applied(
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), Refused> {
     let nulls = |custom: &CustomVersion, value: &mut Value| custom.schema.fill_defaults(value);
-    object_with(resource, decoded, validation, nulls)
+    object_with(resource, decoded, validation, Origin::Patch(&[]), nulls)
 }
 
 fn object_with(
     resource: &Resource,
     decoded: Decoded,
     validation: FieldValidation,
+    origin: Origin<'_>,
     defaults: impl Fn(&CustomVersion, &mut Value),
 ) -> Result<(Value, Vec<String>), Refused> {
     let Decoded {
         mut value,
         duplicates,
+        repeats,
     } = decoded;
     check_type(resource, &mut value)?;
     // An empty list of owners says that they are to be forgotten; decoding would make nothing of it.
@@ -148,7 +201,13 @@ fn object_with(
             unknown
         }
     };
-    let warnings = field_validation(resource, validation, unknown, duplicates)?;
+    let findings = Findings {
+        unknown,
+        duplicates,
+        repeats,
+        origin,
+    };
+    let warnings = findings.judge(resource.gvk(), validation)?;
     match &resource.source {
         Source::BuiltIn { .. } => {
             machinery_kinds::defaults::apply(&resource.group, &resource.version, &resource.kind, &mut value);
@@ -198,13 +257,31 @@ pub(crate) fn options(kind: &str, value: Value) -> Result<Value, Refused> {
     Ok(normalize("meta.k8s.io", "v1", kind, value)?.0)
 }
 
-/// A body as the review or subresource that `kind` names; what it says it is must fit.
-pub(crate) fn typed(wanted: Gvk<'_>, mut value: Value) -> Result<Value, Refused> {
+/// A body as the review or subresource that `kind` names, and the warnings to tell; what it says it is must fit.
+pub(crate) fn typed(
+    wanted: Gvk<'_>,
+    decoded: Decoded,
+    validation: FieldValidation,
+    origin: Origin<'_>,
+) -> Result<(Value, Vec<String>), Refused> {
+    let Decoded {
+        mut value,
+        duplicates,
+        repeats,
+    } = decoded;
     if value.is_null() {
         value = json!({});
     }
     check_built_in_type(wanted.group, wanted.version, wanted.kind, &value)?;
-    Ok(normalize(wanted.group, wanted.version, wanted.kind, value)?.0)
+    let (value, unknown) = normalize(wanted.group, wanted.version, wanted.kind, value)?;
+    let findings = Findings {
+        unknown,
+        duplicates,
+        repeats,
+        origin,
+    };
+    let warnings = findings.judge(wanted, validation)?;
+    Ok((value, warnings))
 }
 
 /// The metadata of a custom resource is that of every kind, and not its schema's.
@@ -303,9 +380,7 @@ fn check_built_in_type(group: &str, version: &str, kind: &str, value: &Value) ->
     };
     let own = join(own_group, own_version);
     if machinery_wire::lookup(own_group, own_version, own_kind).is_none() {
-        return Err(unhandled(format!(
-            "no kind \"{own_kind}\" is registered for version \"{own}\" in scheme \"pkg/runtime/scheme.go:111\""
-        )));
+        return Err(not_registered(own_group, own_version, own_kind));
     }
     if own_kind == kind {
         return Err(Refused::Answer(ApiError::bad_request(format!(
@@ -331,30 +406,71 @@ fn join(group: &str, version: &str) -> String {
     }
 }
 
-fn field_validation(
-    resource: &Resource,
-    validation: FieldValidation,
+/// What is in a body that its kind does not have, or more than once.
+struct Findings<'a> {
     unknown: Vec<String>,
     duplicates: Vec<String>,
-) -> Result<Vec<String>, Refused> {
-    if validation == FieldValidation::Ignore {
-        return Ok(Vec::new());
+    repeats: Vec<String>,
+    origin: Origin<'a>,
+}
+
+impl Findings<'_> {
+    /// What there is to say of fields. A body of a built-in kind is read along its type, and each fault is told where it
+    /// is; a custom resource, and the result of a patch, are read first and held against their schema then.
+    fn fields(&self, kind: Gvk<'_>) -> Vec<String> {
+        if self.unknown.is_empty() && self.duplicates.is_empty() {
+            return match self.origin {
+                Origin::Patch(said) => said.to_vec(),
+                Origin::Body | Origin::Json(_) => Vec::new(),
+            };
+        }
+        let ty = machinery_wire::lookup(kind.group, kind.version, kind.kind);
+        let said = match (self.origin, ty) {
+            (Origin::Json(body), Some(ty)) => return machinery_wire::strict_findings(ty, body),
+            (Origin::Patch(said), _) => said,
+            _ => &[],
+        };
+        let duplicates = self
+            .duplicates
+            .iter()
+            .map(|path| format!("duplicate field \"{path}\""));
+        let unknown = self
+            .unknown
+            .iter()
+            .map(|path| format!("unknown field \"{path}\""));
+        said.iter().cloned().chain(duplicates).chain(unknown).collect()
     }
-    let unknown = unknown
-        .into_iter()
-        .map(|path| format!("unknown field \"{path}\""));
-    let duplicates = duplicates
-        .into_iter()
-        .map(|path| format!("duplicate field \"{path}\""));
-    let findings: Vec<String> = unknown.chain(duplicates).take(MAX_WARNINGS).collect();
-    if validation == FieldValidation::Strict && !findings.is_empty() {
-        return Err(Refused::Unhandled {
-            kind: resource.kind.clone(),
-            version: resource.version.clone(),
+
+    /// The warnings to tell, or a refusal, as the client wants it.
+    fn judge(self, kind: Gvk<'_>, validation: FieldValidation) -> Result<Vec<String>, Refused> {
+        if validation == FieldValidation::Ignore {
+            return Ok(Vec::new());
+        }
+        let fields = self.fields(kind);
+        if validation == FieldValidation::Warn {
+            return Ok(self
+                .repeats
+                .into_iter()
+                .chain(fields)
+                .take(MAX_WARNINGS)
+                .collect());
+        }
+        let repeats = (!self.repeats.is_empty()).then(|| repeated(&self.repeats));
+        let findings: Vec<String> = repeats.into_iter().chain(fields).take(MAX_WARNINGS).collect();
+        if findings.is_empty() {
+            return Ok(findings);
+        }
+        Err(Refused::Unhandled {
+            kind: kind.kind.to_owned(),
+            version: kind.version.to_owned(),
             why: format!("strict decoding error: {}", findings.join(", ")),
-        });
+        })
     }
-    Ok(findings)
+}
+
+/// What the reader of YAML says of keys that are there more than once.
+pub(crate) fn repeated(repeats: &[String]) -> String {
+    format!("yaml: unmarshal errors:\n  {}", repeats.join("\n  "))
 }
 
 #[cfg(test)]
@@ -369,6 +485,64 @@ mod tests {
         assert_eq!(
             summary(br#"{"metadata":{"name":"bad"},"spec":{}}"#),
             r#"{"metadata":{"name":"bad"},"sp ..."#
+        );
+    }
+
+    #[test]
+    fn the_faults_of_a_body_are_told_in_its_order_and_those_of_a_patch_first() {
+        let findings = |origin| Findings {
+            origin,
+            unknown: vec!["aa".to_owned(), "zz".to_owned()],
+            duplicates: vec!["data.a".to_owned()],
+            repeats: Vec::new(),
+        };
+        let body = br#"{"zz":1,"data":{"a":"1","a":"2"},"aa":2}"#;
+        let [aa, zz, data] = [
+            "unknown field \"aa\"",
+            "unknown field \"zz\"",
+            "duplicate field \"data.a\"",
+        ];
+        let built_in = Gvk::new("", "v1", "ConfigMap");
+        assert_eq!(findings(Origin::Json(body)).fields(built_in), [zz, data, aa]);
+        assert_eq!(findings(Origin::Body).fields(built_in), [data, aa, zz]);
+        let custom = Gvk::new("lab.io", "v1", "Widget");
+        assert_eq!(findings(Origin::Json(body)).fields(custom), [data, aa, zz]);
+        let said = ["json patch unknown field \"[0].x\"".to_owned()];
+        let patched = Findings {
+            duplicates: Vec::new(),
+            ..findings(Origin::Patch(&said))
+        };
+        assert_eq!(patched.fields(built_in), [said[0].as_str(), aa, zz]);
+    }
+
+    #[test]
+    fn what_a_kind_does_not_have_is_told_or_refused() {
+        let findings = || Findings {
+            origin: Origin::Body,
+            unknown: vec!["bogus".to_owned()],
+            duplicates: vec!["spec".to_owned()],
+            repeats: vec!["line 1: x".to_owned(), "line 2: y".to_owned()],
+        };
+        let kind = Gvk::new("autoscaling", "v1", "Scale");
+        assert!(
+            findings()
+                .judge(kind, FieldValidation::Ignore)
+                .unwrap()
+                .is_empty()
+        );
+        let told = findings().judge(kind, FieldValidation::Warn).unwrap();
+        let expected = [
+            "line 1: x",
+            "line 2: y",
+            "duplicate field \"spec\"",
+            "unknown field \"bogus\"",
+        ];
+        assert_eq!(told, expected);
+        let refused = findings().judge(kind, FieldValidation::Strict).unwrap_err();
+        assert_eq!(
+            refused.of_body("Scale", b"").message,
+            "Scale in version \"v1\" cannot be handled as a Scale: strict decoding error: yaml: unmarshal errors:\n  line 1: x\n  \
+             line 2: y, duplicate field \"spec\", unknown field \"bogus\""
         );
     }
 }

@@ -103,7 +103,8 @@ pub(crate) async fn delete(
     Err(ApiError::modified(resource.subject(), name))
 }
 
-fn check_preconditions(
+/// What the client says of the object must hold.
+pub(crate) fn check_preconditions(
     resource: &Resource,
     name: &str,
     old: &Value,

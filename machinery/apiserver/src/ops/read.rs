@@ -1,5 +1,7 @@
 //! Reads: one object, or a page of a list from one snapshot.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
@@ -17,9 +19,6 @@ use crate::status::{ApiError, Subject};
 
 /// How many entries of the store are looked at in one step of a filtered page.
 const SCAN: usize = 512;
-
-/// The largest page; whoever asks for more gets this much and a token.
-const MAX_PAGE: usize = 10_000;
 
 /// A page of a list.
 #[derive(Debug)]
@@ -143,22 +142,26 @@ pub(crate) fn list(
         at = Some(revision);
         let more_after = page.remaining > 0;
         let last_key = page.entries.last().map(|e| e.key.to_string());
-        for entry in page.entries {
+        let mut entries = page.entries.into_iter().peekable();
+        while let Some(entry) = entries.next() {
             if !selection.matches(resource, &entry) {
                 continue;
             }
-            if limit != 0 && items.len() == limit {
-                // One more matches: there is another page.
-                let last: &Stored = &items[limit - 1];
-                let next = Token::after(&prefix, &last.key, revision).encode();
-                return Ok(Listing {
-                    items,
-                    revision,
-                    next: Some(next),
-                    remaining: None,
-                });
-            }
             items.push(entry);
+            if limit == 0 || items.len() < limit {
+                continue;
+            }
+            // A full page is followed by another if there is anything behind it, whether that matches or not.
+            let next = items
+                .last()
+                .filter(|_| more_after || entries.peek().is_some())
+                .map(|last| Token::after(&prefix, &last.key, revision).encode());
+            return Ok(Listing {
+                items,
+                revision,
+                next,
+                remaining: None,
+            });
         }
         match last_key {
             Some(key) if more_after => after = Some(key),
@@ -189,10 +192,12 @@ impl ListRequest {
         let limit: i64 = if raw_limit.is_empty() {
             0
         } else {
-            raw_limit.parse().map_err(|_| {
-                ApiError::bad_request(format!(
-                    "strconv.ParseInt: parsing \"{raw_limit}\": invalid syntax"
-                ))
+            raw_limit.parse().map_err(|error: ParseIntError| {
+                let why = match error.kind() {
+                    IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                    _ => "invalid syntax",
+                };
+                ApiError::bad_request(format!("strconv.ParseInt: parsing \"{raw_limit}\": {why}"))
             })?
         };
         let version_text = query.get("resourceVersion");
@@ -253,7 +258,7 @@ impl ListRequest {
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        let limit = usize::try_from(limit).unwrap_or(0).min(MAX_PAGE);
+        let limit = usize::try_from(limit).unwrap_or(0);
         // The old rule: a page of a given version without a match rule is that very version.
         let exact =
             matching == "Exact" || (matching.is_empty() && limit > 0 && version.is_some_and(|v| v > 0));

@@ -85,6 +85,7 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
             "spec.hostNetwork",
             "status.phase",
             "status.podIP",
+            "status.podIPs",
             "status.nominatedNodeName",
         ],
         ("", "Event") => &[
@@ -118,6 +119,8 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
         ("", "Service") => &["spec.clusterIP", "spec.type"],
         ("", "ReplicationController") | ("apps", "ReplicaSet") => &["status.replicas"],
         ("batch", "Job") => &["status.successful"],
+        ("certificates.k8s.io", "CertificateSigningRequest") => &["spec.signerName"],
+        ("resource.k8s.io", "ResourceSlice") => &["spec.nodeName", "spec.driver"],
         _ => &[],
     }
 }
@@ -142,6 +145,11 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
                 ""
             }
         ),
+        None if resource.kind == "ResourceSlice" => format!(
+            "field label not supported for {}, Kind={}: {field}",
+            resource.api_version(),
+            resource.kind
+        ),
         None => format!("field label not supported: {field}"),
     };
     Err(ApiError::bad_request(message))
@@ -157,6 +165,10 @@ fn field_value(resource: &Resource, content: &Value, field: &str) -> String {
         return path
             .and_then(|p| p.find(content).first().map(|v| text(v)))
             .unwrap_or_default();
+    }
+    if field == "status.podIPs" {
+        // It may be named, and no Pod has a value for it.
+        return String::new();
     }
     if field == "source" {
         return text(&content["source"]["component"]);

@@ -12,7 +12,7 @@ use crate::ownership::{self, Owner};
 use crate::resource::{Resource, Source};
 use crate::server::Inner;
 use crate::status::ApiError;
-use crate::{meta, validate};
+use crate::{meta, scale, validate};
 
 /// How often a lost race is run again when the client named no resource version. Every loss is another write's gain,
 /// so only more writers of one object than a server has places for requests can use it up.
@@ -25,13 +25,31 @@ pub(crate) enum Part {
     Main,
     /// The status alone.
     Status,
-    /// Everything: what the server itself writes.
+    /// The replicas, as a `Scale` shows them.
+    Scale,
+    /// A namespace's own finalizers.
+    Finalizers,
+    /// The ephemeral containers of a Pod.
+    EphemeralContainers,
+    /// The amounts of a Pod's containers.
+    Resize,
+    /// The conditions of a request for a certificate.
+    Approval,
+    /// Everything: what the server itself writes, for itself or for a request that was judged before.
     Whole,
 }
 
 impl Part {
-    fn subresource(self) -> &'static str {
-        if self == Self::Status { "status" } else { "" }
+    pub(crate) fn subresource(self) -> &'static str {
+        match self {
+            Self::Main | Self::Whole => "",
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Finalizers => "finalize",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
+            Self::Approval => "approval",
+        }
     }
 }
 
@@ -75,16 +93,9 @@ pub(crate) async fn update(
         ownership::track(server, resource, part.subresource(), owner, Some(&old), &mut new);
         prepare(resource, part, &mut new, &old);
         meta::drop_repeated_owners(&mut new);
-        admission::mutate(server, resource, &mut new, Some(&old))?;
+        admission::mutate(server, resource, &mut new, Some(&old), options)?;
         validate::update(server, resource, part, &mut new, &mut old)?;
-        let subresource = part.subresource();
-        let asked = admission::Asked {
-            resource,
-            subresource,
-            operation: Operation::Update,
-            name,
-        };
-        admission::validate(server, &asked, Some(&new), Some(&old), options)?;
+        judge(server, target, &new, &old, options)?;
 
         // A lost race is run again. If the wanted object names a version, it no longer fits then, and that is the answer.
         let expect = Expect::Revision(stored.revision);
@@ -107,6 +118,28 @@ pub(crate) async fn update(
         }
     }
     Err(ApiError::modified(resource.subject(), name))
+}
+
+/// Asks the policies, who see of a subresource what its clients see.
+fn judge(
+    server: &Inner,
+    target: &Target<'_>,
+    new: &Value,
+    old: &Value,
+    options: &WriteOptions,
+) -> Result<(), ApiError> {
+    let resource = target.resource;
+    let asked = admission::Asked {
+        resource,
+        subresource: target.part.subresource(),
+        operation: Operation::Update,
+        name: target.name,
+    };
+    if target.part == Part::Scale {
+        let [new, old] = [new, old].map(|content| scale::view(resource, content));
+        return admission::validate(server, &asked, Some(&new), Some(&old), options);
+    }
+    admission::validate(server, &asked, Some(new), Some(old), options)
 }
 
 /// The wanted object must have the name that the request names.
@@ -186,14 +219,17 @@ fn carry_over(old: &Value, new: &mut Value) {
 
 fn prepare(resource: &Resource, part: Part, new: &mut Value, old: &Value) {
     match (&resource.source, part) {
-        (_, Part::Whole) => {}
-        (Source::BuiltIn { .. }, Part::Main) => {
+        (_, Part::Whole | Part::Finalizers) => {}
+        (_, Part::EphemeralContainers) => machinery_kinds::strategy::prepare_ephemeral_containers(new, old),
+        (_, Part::Resize) => machinery_kinds::strategy::prepare_resize(new, old),
+        (_, Part::Approval) => machinery_kinds::strategy::prepare_approval(new, old),
+        (Source::BuiltIn { .. }, Part::Main | Part::Scale) => {
             machinery_kinds::strategy::prepare_update(resource.gvk(), new, old);
         }
         (Source::BuiltIn { .. }, Part::Status) => {
             machinery_kinds::strategy::prepare_status_update(resource.gvk(), new, old);
         }
-        (Source::Custom(custom), Part::Main) => {
+        (Source::Custom(custom), Part::Main | Part::Scale) => {
             if custom.has_status {
                 copy_field(old, new, "status");
             }
@@ -202,14 +238,26 @@ fn prepare(resource: &Resource, part: Part, new: &mut Value, old: &Value) {
             }
         }
         (Source::Custom(_), Part::Status) => {
-            let mut kept = old.clone();
-            copy_field(new, &mut kept, "status");
-            if let Some(list) = new["metadata"].get("managedFields") {
-                meta::meta_mut(&mut kept).insert("managedFields".into(), list.clone());
+            let given = std::mem::replace(new, without(old, "status"));
+            let Value::Object(mut given) = given else { return };
+            if let (Some(status), Value::Object(new)) = (given.remove("status"), &mut *new) {
+                new.insert("status".to_owned(), status);
             }
-            *new = kept;
+            let meta = given.get_mut("metadata").and_then(Value::as_object_mut);
+            if let Some(list) = meta.and_then(|meta| meta.remove("managedFields")) {
+                meta::meta_mut(new).insert("managedFields".into(), list);
+            }
         }
     }
+}
+
+/// A copy of an object without one of its fields.
+fn without(object: &Value, field: &str) -> Value {
+    let Value::Object(fields) = object else {
+        return object.clone();
+    };
+    let kept = fields.iter().filter(|(name, _)| *name != field);
+    Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 fn copy_field(from: &Value, to: &mut Value, field: &str) {

@@ -1,6 +1,7 @@
 //! DELETE, of one object or of a collection.
 
 use http::Response;
+use machinery_kinds::Gvk;
 use machinery_value::Value;
 use machinery_value::field::{FieldError, FieldPath};
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::ops::read::Listing;
 use crate::ops::select::Selection;
 use crate::ops::{WriteOptions, decode, read};
 use crate::resource::Resource;
-use crate::serve::writes::{check_dry_run, write_options};
+use crate::serve::writes::{check_dry_run, with_warnings, write_options};
 use crate::serve::{Call, respond};
 use crate::status::{ApiError, Subject};
 
@@ -23,7 +24,7 @@ const OPTIONS: Subject<'static> = Subject {
     name: "DeleteOptions",
 };
 
-fn invalid(error: FieldError) -> ApiError {
+pub(super) fn invalid(error: FieldError) -> ApiError {
     ApiError::invalid(OPTIONS, "", &[error])
 }
 
@@ -43,9 +44,13 @@ fn delete_options(call: &Call, body: &[u8]) -> Result<(DeleteOptions, WriteOptio
         orphan = Some(call.query.flag("orphanDependents"));
     }
     if !body.is_empty() {
-        let value = decode::parse(body_format(&call.headers)?, body)
-            .and_then(|decoded| decode::options(OPTIONS.name, decoded.value))
-            .map_err(Refused::of_options)?;
+        let value = decode::parse(
+            body_format(&call.headers)?,
+            Gvk::new("", "v1", OPTIONS.name),
+            body,
+        )
+        .and_then(|decoded| decode::options(OPTIONS.name, decoded.value))
+        .map_err(Refused::of_options)?;
         let text = |v: &Value| v.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
         options.uid = text(&value["preconditions"]["uid"]);
         options.resource_version = text(&value["preconditions"]["resourceVersion"]);
@@ -53,6 +58,14 @@ fn delete_options(call: &Call, body: &[u8]) -> Result<(DeleteOptions, WriteOptio
         orphan = value["orphanDependents"].as_bool().or(orphan);
         if let Some(policy) = text(&value["propagationPolicy"]) {
             propagation = policy;
+        }
+        for key in [
+            "preconditions",
+            "ignoreStoreReadErrorWithClusterBreakingPotential",
+        ] {
+            if let Some(given) = value.get(key).filter(|given| !given.is_null()) {
+                write.given.insert(key.to_owned(), given.clone());
+            }
         }
         let dry_run: Vec<&str> = value["dryRun"]
             .as_array()
@@ -64,6 +77,18 @@ fn delete_options(call: &Call, body: &[u8]) -> Result<(DeleteOptions, WriteOptio
         write.dry_run |= !dry_run.is_empty();
     }
     options.propagation = read_propagation(&propagation, orphan).map_err(invalid)?;
+    let given = [
+        ("gracePeriodSeconds", options.grace_period.map(Value::from)),
+        ("orphanDependents", orphan.map(Value::from)),
+        (
+            "propagationPolicy",
+            (!propagation.is_empty()).then(|| json!(propagation)),
+        ),
+    ];
+    let given = given
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    write.given.extend(given);
     Ok((options, write))
 }
 
@@ -108,12 +133,13 @@ pub(crate) async fn one(
         &wanted,
         &options,
     )
-    .await
-    .map_err(|error| with_warnings(error, &options))?;
-    let mut response = match deleted {
-        Deleted::Going(object) => respond::content(call, resource, 200, accept, object)?,
-        Deleted::Gone(object) if returns_deleted(resource) => {
-            respond::content(call, resource, 200, accept, object)?
+    .await;
+    let answer = deleted.and_then(|deleted| match deleted {
+        // What stays for now is shown as it is stored, what is gone as reads showed it.
+        Deleted::Going(object) => respond::content(call, resource, 200, accept, object),
+        Deleted::Gone(mut object) if resource.returns_deleted() => {
+            resource.hide(&mut object);
+            respond::content(call, resource, 200, accept, object)
         }
         Deleted::Gone(object) => {
             let mut details = json!({"name": info.name, "kind": resource.plural, "uid": meta::uid(&object)});
@@ -123,32 +149,10 @@ pub(crate) async fn one(
             let status = json!({
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
             });
-            respond::value(200, accept, &status)
+            Ok(respond::status(call, 200, accept, status))
         }
-    };
-    respond::warn(&mut response, &options.take_warnings());
-    Ok(response)
-}
-
-/// A refusal together with what there was to warn of.
-fn with_warnings(mut error: ApiError, options: &WriteOptions) -> ApiError {
-    error.warnings.extend(options.take_warnings());
-    error
-}
-
-/// Kinds whose deletion answers with the object itself, as the real server's registries declare.
-fn returns_deleted(resource: &Resource) -> bool {
-    resource.group.is_empty()
-        && matches!(
-            resource.kind.as_str(),
-            "Pod"
-                | "Service"
-                | "ServiceAccount"
-                | "PersistentVolume"
-                | "PersistentVolumeClaim"
-                | "PodTemplate"
-                | "ResourceQuota"
-        )
+    });
+    with_warnings(&options, answer)
 }
 
 /// Deletes what a list would show.
@@ -173,18 +177,12 @@ pub(crate) async fn collection(
         match delete(&call.server, resource, namespace, name, &wanted, &options).await {
             Ok(_) => kept.push(item.clone()),
             Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(with_warnings(error, &options)),
+            Err(error) => return with_warnings(&options, Err(error)),
         }
     }
-    let mut response = respond::list(
-        call,
-        resource,
-        accept,
-        &Listing {
-            items: kept,
-            ..listing
-        },
-    )?;
-    respond::warn(&mut response, &options.take_warnings());
-    Ok(response)
+    let listing = Listing {
+        items: kept,
+        ..listing
+    };
+    with_warnings(&options, respond::list(call, resource, accept, &listing))
 }

@@ -15,6 +15,7 @@ use crate::negotiate::{Accept, media_type};
 use crate::ops::create::create;
 use crate::ops::decode::{self, Refused};
 use crate::ops::update::{Part, Target, update};
+use crate::ops::{FieldValidation, WriteOptions};
 use crate::ownership::{Owner, apply_object};
 use crate::resource::{Resource, Source};
 use crate::serve::Call;
@@ -34,21 +35,11 @@ pub(crate) async fn answer(
     accept: Accept,
     body: Bytes,
 ) -> Result<Response<Body>, ApiError> {
-    if media_type(&call.headers) == APPLY_PATCH {
+    if Applied::is(call) {
         return apply(call, resource, part, accept, &body).await;
     }
     let options = write_options(call, "PatchOptions")?;
-    if call.query.has("force") {
-        let error = FieldError::forbidden(
-            &FieldPath::from("force"),
-            "may not be specified for non-apply patch",
-        );
-        let kind = Subject {
-            group: "meta.k8s.io",
-            name: "PatchOptions",
-        };
-        return Err(ApiError::invalid(kind, "", &[error]));
-    }
+    check_not_forced(call)?;
     let patch = Patch::read(resource, &media_type(&call.headers), &body)?;
     let info = &call.info;
     let target = Target {
@@ -62,17 +53,79 @@ pub(crate) async fn answer(
         meta::set_type(&mut object, &resource.api_version(), &resource.kind);
         patch.apply(resource, &mut object)?;
         let shown = object.clone();
-        let decoded = Decoded {
-            value: object,
-            duplicates: patch.duplicates.clone(),
-        };
-        let (content, warnings) = decode::object(resource, decoded, options.validation)
-            .map_err(|refused| patch.refused(refused, &shown))?;
+        let (content, warnings) = decode::object(
+            resource,
+            Decoded::from(object),
+            options.validation,
+            patch.origin(),
+        )
+        .map_err(|refused| patch.refused(refused, &shown))?;
         warnings.into_iter().for_each(|warning| options.warn(warning));
         Ok(content)
     })
     .await;
     finish(call, resource, accept, &options, result.map(|saved| (200, saved)))
+}
+
+/// Only an apply can be forced.
+pub(crate) fn check_not_forced(call: &Call) -> Result<(), ApiError> {
+    if !call.query.has("force") {
+        return Ok(());
+    }
+    let why = "may not be specified for non-apply patch";
+    Err(bad_options(&FieldError::forbidden(
+        &FieldPath::from("force"),
+        why,
+    )))
+}
+
+fn bad_options(error: &FieldError) -> ApiError {
+    let kind = Subject {
+        group: "meta.k8s.io",
+        name: "PatchOptions",
+    };
+    ApiError::invalid(kind, "", std::slice::from_ref(error))
+}
+
+/// What somebody applies, and in whose name.
+pub(crate) struct Applied<'a> {
+    pub(crate) manager: &'a str,
+    pub(crate) value: Value,
+    pub(crate) force: bool,
+}
+
+impl<'a> Applied<'a> {
+    /// Whether a request is an apply.
+    pub(crate) fn is(call: &Call) -> bool {
+        media_type(&call.headers) == APPLY_PATCH
+    }
+
+    pub(crate) fn read(call: &'a Call, options: &WriteOptions, body: &[u8]) -> Result<Self, ApiError> {
+        let manager = call.query.get("fieldManager");
+        if manager.is_empty() {
+            let path = FieldPath::from("fieldManager");
+            let error = FieldError::required(&path, "is required for apply patch");
+            return Err(bad_options(&error));
+        }
+        let Decoded { value, repeats, .. } = machinery_value::decode::from_yaml(body)
+            .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
+        // That keys are repeated is told by this reader alone; what is unknown is left for the schema to refuse.
+        match options.validation {
+            FieldValidation::Strict if !repeats.is_empty() => {
+                return Err(ApiError::bad_request(format!(
+                    "error strict decoding YAML: error converting YAML to JSON: {}",
+                    decode::repeated(&repeats)
+                )));
+            }
+            FieldValidation::Warn => repeats.into_iter().for_each(|warning| options.warn(warning)),
+            FieldValidation::Strict | FieldValidation::Ignore => {}
+        }
+        Ok(Self {
+            manager,
+            value,
+            force: call.query.flag("force"),
+        })
+    }
 }
 
 /// Answers a server-side apply: the object is made if it is missing.
@@ -84,40 +137,21 @@ async fn apply(
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let mut options = write_options(call, "PatchOptions")?;
-    let manager = call.query.get("fieldManager");
-    if manager.is_empty() {
-        let error = FieldError::required(&FieldPath::from("fieldManager"), "is required for apply patch");
-        let kind = Subject {
-            group: "meta.k8s.io",
-            name: "PatchOptions",
-        };
-        return Err(ApiError::invalid(kind, "", &[error]));
-    }
-    let Decoded {
-        value: applied,
-        duplicates,
-    } = machinery_value::decode::from_yaml(body)
-        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
-    let force = call.query.flag("force");
-    let subresource = if part == Part::Status { "status" } else { "" };
+    let applied = Applied::read(call, &options, body)?;
     options.owner = Owner::AsGiven;
     let make = |live: Option<&Value>| {
         let object = apply_object(
             &call.server,
             resource,
-            subresource,
-            manager,
+            part.subresource(),
+            applied.manager,
             live,
-            &applied,
-            force,
+            &applied.value,
+            applied.force,
         )?;
         let shown = object.clone();
-        let decoded = Decoded {
-            value: object,
-            duplicates: duplicates.clone(),
-        };
-        let (content, warnings) =
-            decode::applied(resource, decoded, options.validation).map_err(|refused| {
+        let (content, warnings) = decode::applied(resource, Decoded::from(object), options.validation)
+            .map_err(|refused| {
                 refused.of_patch(&json!(String::from_utf8_lossy(&machinery_value::encode::to_vec(
                     &shown
                 ))))
@@ -157,7 +191,8 @@ async fn apply(
 pub(crate) struct Patch {
     kind: Kind,
     value: Value,
-    duplicates: Vec<String>,
+    /// What there is to say of the patch itself.
+    faults: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -167,30 +202,35 @@ enum Kind {
     Strategic,
 }
 
+impl Kind {
+    fn of(resource: &Resource, media_type: &str) -> Result<Self, ApiError> {
+        let built_in = matches!(resource.source, Source::BuiltIn { .. });
+        match media_type {
+            JSON_PATCH => Ok(Self::Json),
+            MERGE_PATCH => Ok(Self::Merge),
+            STRATEGIC_PATCH if built_in => Ok(Self::Strategic),
+            _ if built_in => Err(ApiError::unroutable_media_type()),
+            _ => Err(ApiError::unsupported_media_type(&[
+                JSON_PATCH,
+                MERGE_PATCH,
+                APPLY_PATCH,
+            ])),
+        }
+    }
+}
+
+/// Refuses a patch of a type that `resource` does not take.
+pub(crate) fn check_type(call: &Call, resource: &Resource) -> Result<(), ApiError> {
+    if Applied::is(call) {
+        return Ok(());
+    }
+    Kind::of(resource, &media_type(&call.headers)).map(drop)
+}
+
 impl Patch {
     /// Reads a patch of one of the types that `resource` takes.
     pub(crate) fn read(resource: &Resource, media_type: &str, body: &[u8]) -> Result<Self, ApiError> {
-        let built_in = matches!(resource.source, Source::BuiltIn { .. });
-        let kind = match media_type {
-            JSON_PATCH => Kind::Json,
-            MERGE_PATCH => Kind::Merge,
-            STRATEGIC_PATCH if built_in => Kind::Strategic,
-            STRATEGIC_PATCH => {
-                return Err(ApiError::unsupported_media_type(&[
-                    JSON_PATCH,
-                    MERGE_PATCH,
-                    APPLY_PATCH,
-                ]));
-            }
-            _ if built_in => return Err(ApiError::unroutable_media_type()),
-            _ => {
-                return Err(ApiError::unsupported_media_type(&[
-                    JSON_PATCH,
-                    MERGE_PATCH,
-                    APPLY_PATCH,
-                ]));
-            }
-        };
+        let kind = Kind::of(resource, media_type)?;
         let undecodable = |why: &dyn std::fmt::Display| {
             let before = if kind == Kind::Strategic {
                 ""
@@ -199,17 +239,23 @@ impl Patch {
             };
             ApiError::bad_request(format!("{before}{why}"))
         };
-        let Decoded { value, duplicates } = from_json(body).map_err(|error| undecodable(&error))?;
+        let Decoded {
+            value, duplicates, ..
+        } = from_json(body).map_err(|error| undecodable(&error))?;
         let wanted = match kind {
             Kind::Json if !value.is_array() => "[]handlers.jsonPatchOp",
             Kind::Merge if value.is_null() => return Err(ApiError::bad_request("Invalid JSON Patch")),
             Kind::Merge | Kind::Strategic if !value.is_object() => "map[string]interface {}",
             _ => {
-                return Ok(Self {
-                    kind,
-                    value,
-                    duplicates,
-                });
+                let faults = if kind == Kind::Json {
+                    operation_faults(&value, &duplicates)
+                } else {
+                    let faults = duplicates
+                        .iter()
+                        .map(|path| format!("duplicate field \"{path}\""));
+                    faults.collect()
+                };
+                return Ok(Self { kind, value, faults });
             }
         };
         let what = match value {
@@ -245,8 +291,13 @@ impl Patch {
         }
     }
 
+    /// Where the faults of what the patch made of an object are from.
+    pub(crate) fn origin(&self) -> decode::Origin<'_> {
+        decode::Origin::Patch(&self.faults)
+    }
+
     /// The answer for a patch that turned an object into something else.
-    fn refused(&self, refused: Refused, result: &Value) -> ApiError {
+    pub(crate) fn refused(&self, refused: Refused, result: &Value) -> ApiError {
         match (self.kind, refused) {
             (Kind::Strategic, Refused::Unhandled { kind, version, why }) => {
                 // Strategic patches are decoded by another reader, which says less about wrong types.
@@ -275,5 +326,55 @@ impl Patch {
             500 => ApiError::unclassified(error.to_string()),
             _ => ApiError::bad_request(error.to_string()),
         }
+    }
+}
+
+/// What operations have that is unknown or repeated, by operation.
+fn operation_faults(operations: &Value, duplicates: &[String]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (index, operation) in operations.as_array().into_iter().flatten().enumerate() {
+        let unknown: Vec<String> = operation
+            .as_object()
+            .into_iter()
+            .flat_map(|fields| fields.keys())
+            .filter(|key| !matches!(key.as_str(), "op" | "path" | "from" | "value"))
+            .map(|key| format!("[{index}].{key}"))
+            .collect();
+        let start = format!("[{index}].");
+        // What is in a field that nobody knows is not looked at.
+        let known = |path: &&String| !unknown.iter().any(|unknown| path.starts_with(unknown.as_str()));
+        let repeated = duplicates
+            .iter()
+            .filter(|path| path.starts_with(&start))
+            .filter(known);
+        faults.extend(repeated.map(|path| format!("json patch duplicate field \"{path}\"")));
+        faults.extend(
+            unknown
+                .iter()
+                .map(|path| format!("json patch unknown field \"{path}\"")),
+        );
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_with_unknown_and_repeated_fields() {
+        let body = br#"[{"op":"add","op":"add","path":"/a","value":1},{"op":"add","path":"/b","value":{"x":1,"x":2}},
+            {"op":"add","path":"/c","value":1,"bogus":{"y":1,"y":2}}]"#;
+        let Decoded {
+            value, duplicates, ..
+        } = from_json(body).unwrap();
+        assert_eq!(
+            operation_faults(&value, &duplicates),
+            [
+                "json patch duplicate field \"[0].op\"",
+                "json patch duplicate field \"[1].value.x\"",
+                "json patch unknown field \"[2].bogus\""
+            ]
+        );
     }
 }

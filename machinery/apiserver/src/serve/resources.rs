@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Response};
 
 use crate::body::Body;
-use crate::negotiate::Accept;
+use crate::negotiate::{Accept, OFFERED};
 use crate::ops::read;
 use crate::ops::select::Selection;
 use crate::ops::update::Part;
@@ -27,7 +27,13 @@ pub(crate) async fn dispatch(call: &Call, method: &Method, body: Bytes) -> Resul
     if (in_namespace && !resource.namespaced) || (across && !info.name.is_empty()) {
         return missing(call);
     }
-    if method == Method::HEAD || (across && !matches!(info.verb, "list" | "watch")) {
+    let reads = matches!(info.verb, "list" | "watch");
+    if across && !reads && method != Method::HEAD && resource.custom().is_some() {
+        // A built-in kind has a path across namespaces that lacks this method; a custom one has no such path.
+        return missing(call);
+    }
+    // The handler of custom resources takes HEAD for the GET that it stands for.
+    if (method == Method::HEAD && resource.custom().is_none()) || (across && !reads) {
         return Err(ApiError::method_not_allowed());
     }
     if info.name.contains('/') {
@@ -35,7 +41,7 @@ pub(crate) async fn dispatch(call: &Call, method: &Method, body: Bytes) -> Resul
         return Err(ApiError::no_resource());
     }
     let mut response = if info.verb == "watch" && info.subresource.is_empty() {
-        Accept::parse(&call.headers).and_then(|accept| watch::answer(call, &resource, accept))
+        accept(call, &resource).and_then(|accept| watch::answer(call, &resource, accept))
     } else if let Some(review) = reviews::answer(call, &resource, method, &body)? {
         Ok(review)
     } else if !info.subresource.is_empty() {
@@ -44,12 +50,24 @@ pub(crate) async fn dispatch(call: &Call, method: &Method, body: Bytes) -> Resul
         verb(call, &resource, body).await
     };
     if let Some(warning) = deprecation(&resource) {
+        if let Some(trail) = &call.trail {
+            trail.annotate("k8s.io/deprecated".to_owned(), "true".to_owned());
+        }
         match &mut response {
             Ok(response) => respond::warn(response, &[warning]),
             Err(error) => error.warnings.push(warning),
         }
     }
     response
+}
+
+/// What the client accepts. Custom resources share one handler, which refuses in other words than the routes of built-in
+/// kinds do.
+pub(super) fn accept(call: &Call, resource: &Resource) -> Result<Accept, ApiError> {
+    Accept::parse(&call.headers).map_err(|error| match resource.custom() {
+        Some(_) => ApiError::not_acceptable(OFFERED),
+        None => error,
+    })
 }
 
 /// A resource that is not there: in a group of ours a Status says so, elsewhere the path is just unknown.
@@ -68,9 +86,9 @@ fn missing(call: &Call) -> Result<Response<Body>, ApiError> {
 async fn verb(call: &Call, resource: &Resource, body: Bytes) -> Result<Response<Body>, ApiError> {
     let info = &call.info;
     if !resource.verbs.iter().any(|v| v == info.verb) {
-        return Err(ApiError::method_not_allowed());
+        return Err(not_allowed(resource, info.verb));
     }
-    let accept = Accept::parse(&call.headers)?;
+    let accept = accept(call, resource)?;
     let custom = resource.custom().is_some();
     match info.verb {
         "get" => {
@@ -87,7 +105,21 @@ async fn verb(call: &Call, resource: &Resource, body: Bytes) -> Result<Response<
         "patch" if !info.name.is_empty() => patch::answer(call, resource, Part::Main, accept, body).await,
         "delete" => deletes::one(call, resource, accept, &body).await,
         "deletecollection" => deletes::collection(call, resource, accept, &body).await,
+        "update" | "patch" if custom => {
+            if info.verb == "patch" {
+                patch::check_type(call, resource)?;
+            }
+            Err(ApiError::bad_request("name must be provided"))
+        }
         _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+/// The refusal of a method. Custom resources share one handler, which names what it lacks.
+pub(super) fn not_allowed(resource: &Resource, verb: &str) -> ApiError {
+    match resource.custom() {
+        Some(_) => ApiError::verb_not_supported(resource.subject(), verb),
+        None => ApiError::method_not_allowed(),
     }
 }
 

@@ -50,6 +50,15 @@ pub(crate) fn value(code: u16, accept: Accept, value: &Value) -> Response<Body> 
     }
 }
 
+/// A `Status` that is no refusal.
+pub(crate) fn status(call: &Call, code: u16, accept: Accept, status: Value) -> Response<Body> {
+    let response = value(code, accept, &status);
+    if let Some(trail) = &call.trail {
+        trail.answers(status);
+    }
+    response
+}
+
 /// Adds `Warning` headers.
 pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
     for warning in warnings {
@@ -60,6 +69,11 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
     }
 }
 
+/// Whether a request is for the object itself, which is shown without what reads leave out; subresources show it all.
+fn is_main(call: &Call) -> bool {
+    call.info.subresource.is_empty()
+}
+
 /// One stored object.
 pub(crate) fn stored(
     call: &Call,
@@ -68,10 +82,16 @@ pub(crate) fn stored(
     accept: Accept,
     stored: &Stored,
 ) -> Result<Response<Body>, ApiError> {
-    if accept.shape == Shape::Object && accept.encoding == Encoding::Json {
+    let as_encoded = is_main(call) || resource.serves_as_stored(&stored.value);
+    if as_encoded && accept.shape == Shape::Object && accept.encoding == Encoding::Json {
         return Ok(json_chunks(code, resource.encode(stored)));
     }
-    content(call, resource, code, accept, resource.content(&stored.value))
+    let object = if is_main(call) {
+        resource.shown(&stored.value)
+    } else {
+        resource.content(&stored.value)
+    };
+    content(call, resource, code, accept, object)
 }
 
 /// What a write left behind.
@@ -84,7 +104,14 @@ pub(crate) fn saved(
 ) -> Result<Response<Body>, ApiError> {
     match saved {
         Saved::Stored(entry) => stored(call, resource, code, accept, &entry),
-        Saved::Dry(object) | Saved::Gone(object) => content(call, resource, code, accept, object),
+        Saved::Dry(mut object) => {
+            if is_main(call) {
+                resource.hide(&mut object);
+            }
+            content(call, resource, code, accept, object)
+        }
+        // The last state of what is gone is shown as it was stored.
+        Saved::Gone(object) => content(call, resource, code, accept, object),
     }
 }
 
@@ -167,7 +194,7 @@ fn wrong_shape(resource: &Resource, asked: &str, is: &str, suffix: &str) -> ApiE
 /// Items of built-in lists carry no type, those of custom lists do.
 fn list_item(resource: &Resource, item: &Stored) -> Value {
     match resource.source {
-        Source::BuiltIn { .. } => resource.content(&item.value),
+        Source::BuiltIn { .. } => resource.shown(&item.value),
         Source::Custom(_) => resource.whole(item),
     }
 }
@@ -191,7 +218,7 @@ fn json_list(resource: &Resource, metadata: &Value, listing: &Listing) -> Respon
                 out.extend_from_slice(item.value.body());
             }
             Source::BuiltIn { .. } => {
-                out.extend_from_slice(&machinery_value::encode::to_vec(&resource.content(&item.value)));
+                out.extend_from_slice(&machinery_value::encode::to_vec(&resource.shown(&item.value)));
             }
             Source::Custom(_) => {
                 for piece in resource.encode(item) {

@@ -5,9 +5,10 @@ use machinery_auth::review::{self, AccessReview};
 use machinery_value::Value;
 
 use crate::body::Body;
-use crate::negotiate::{Accept, body_format};
-use crate::ops::decode;
+use crate::negotiate::Accept;
 use crate::resource::Resource;
+use crate::serve::subresources::read_typed;
+use crate::serve::writes::{with_warnings, write_options};
 use crate::serve::{Call, respond};
 use crate::status::{ApiError, Subject};
 
@@ -28,14 +29,18 @@ pub(crate) fn answer(
         return Err(ApiError::method_not_allowed());
     }
     let accept = Accept::parse(&call.headers)?;
-    let object = decode::parse(body_format(&call.headers)?, body)
-        .and_then(|decoded| decode::typed(resource.gvk(), decoded.value))
-        .map_err(|refused| refused.of_body(&resource.kind, body))?;
-    let answer = match resource.kind.as_str() {
+    let options = write_options(call, "CreateOptions")?;
+    let object = read_typed(call, resource.gvk(), &options, body)?;
+    let answer = review(call, resource, &object).map(|answer| respond::value(201, accept, &answer));
+    with_warnings(&options, answer).map(Some)
+}
+
+fn review(call: &Call, resource: &Resource, object: &Value) -> Result<Value, ApiError> {
+    Ok(match resource.kind.as_str() {
         "SelfSubjectReview" => review::self_subject_review(&call.user, call.server.now()),
-        "SelfSubjectAccessReview" => access(call, resource, AccessReview::SelfSubject, &object)?,
-        "SubjectAccessReview" => access(call, resource, AccessReview::Subject, &object)?,
-        "LocalSubjectAccessReview" => access(call, resource, AccessReview::LocalSubject, &object)?,
+        "SelfSubjectAccessReview" => access(call, resource, AccessReview::SelfSubject, object)?,
+        "SubjectAccessReview" => access(call, resource, AccessReview::Subject, object)?,
+        "LocalSubjectAccessReview" => access(call, resource, AccessReview::LocalSubject, object)?,
         "SelfSubjectRulesReview" => {
             let namespace = object["spec"]["namespace"].as_str().unwrap_or("");
             if namespace.is_empty() {
@@ -50,10 +55,9 @@ pub(crate) fn answer(
                 "token is required for TokenReview in authentication",
             ));
         }
-        "TokenReview" => token(call, &object),
-        _ => return Ok(None),
-    };
-    Ok(Some(respond::value(201, accept, &answer)))
+        "TokenReview" => token(call, object),
+        _ => return Err(ApiError::no_resource()),
+    })
 }
 
 fn access(call: &Call, resource: &Resource, kind: AccessReview, object: &Value) -> Result<Value, ApiError> {

@@ -1,20 +1,25 @@
-//! Subresources: status, scale, finalize, token, eviction, binding.
+//! Subresources: status, approval, scale, finalize, token, eviction, binding.
 
 use bytes::Bytes;
 use http::{Method, Response};
 use machinery_kinds::Gvk;
 use machinery_value::Value;
+use machinery_value::decode::Decoded;
+use machinery_value::field::{FieldError, FieldPath, aggregate};
 use serde_json::json;
 
+use crate::admission::{self, Operation};
 use crate::body::Body;
 use crate::negotiate::{Accept, body_format, media_type};
-use crate::ops::delete::{DeleteOptions, delete};
-use crate::ops::update::{Part, Target, update};
-use crate::ops::{Saved, decode, read};
-use crate::ownership::{Owner, scale_ownership};
+use crate::ops::decode::Refused;
+use crate::ops::update::{Part, Target, check_name, update};
+use crate::ops::{Saved, WriteOptions, decode, read};
+use crate::ownership::{Owner, apply_scale, own_scale, scale_ownership};
 use crate::resource::Resource;
-use crate::serve::writes::{put, read_body, write_options};
-use crate::serve::{Call, patch, respond};
+use crate::serve::patch::Applied;
+use crate::serve::resources::{accept, not_allowed};
+use crate::serve::writes::{finish, put, read_body, with_warnings, write_options};
+use crate::serve::{Call, eviction, patch, respond};
 use crate::status::{ApiError, Subject};
 use crate::{meta, scale, tokens};
 
@@ -24,11 +29,23 @@ const SCALE: Gvk<'static> = Gvk {
     kind: "Scale",
 };
 
-/// A body as an object of a type that the resource's own is not.
-fn read_typed(call: &Call, wanted: Gvk<'_>, body: &[u8]) -> Result<Value, ApiError> {
-    decode::parse(body_format(&call.headers)?, body)
-        .and_then(|decoded| decode::typed(wanted, decoded.value))
-        .map_err(|refused| refused.of_body(wanted.kind, body))
+/// A body as an object of a type that the resource's own is not; what there is to warn of goes to `options`.
+pub(super) fn read_typed(
+    call: &Call,
+    wanted: Gvk<'_>,
+    options: &WriteOptions,
+    body: &[u8],
+) -> Result<Value, ApiError> {
+    let format = body_format(&call.headers)?;
+    let origin = decode::Origin::of_body(format, body);
+    let (value, warnings) = decode::parse(format, wanted, body)
+        .and_then(|decoded| decode::typed(wanted, decoded, options.validation, origin))
+        .map_err(|refused| refused.of_body(wanted.kind, body))?;
+    if let Some(trail) = &call.trail {
+        trail.read(&value);
+    }
+    warnings.into_iter().for_each(|warning| options.warn(warning));
+    Ok(value)
 }
 
 /// Answers a request about a subresource.
@@ -46,9 +63,9 @@ pub(crate) async fn dispatch(
         });
     };
     if !sub.verbs.iter().any(|v| v == info.verb) {
-        return Err(ApiError::method_not_allowed());
+        return Err(not_allowed(resource, info.verb));
     }
-    let accept = Accept::parse(&call.headers)?;
+    let accept = accept(call, resource)?;
     match (sub.name.as_str(), info.verb) {
         ("status", "get") => {
             let stored = read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
@@ -56,10 +73,20 @@ pub(crate) async fn dispatch(
         }
         ("status", "update") => put(call, resource, Part::Status, accept, &body).await,
         ("status", "patch") => patch::answer(call, resource, Part::Status, accept, body).await,
+        ("ephemeralcontainers", "update") => {
+            put(call, resource, Part::EphemeralContainers, accept, &body).await
+        }
+        ("ephemeralcontainers", "patch") => {
+            patch::answer(call, resource, Part::EphemeralContainers, accept, body).await
+        }
+        ("resize", "update") => put(call, resource, Part::Resize, accept, &body).await,
+        ("resize", "patch") => patch::answer(call, resource, Part::Resize, accept, body).await,
+        ("approval", "update") => put(call, resource, Part::Approval, accept, &body).await,
+        ("approval", "patch") => patch::answer(call, resource, Part::Approval, accept, body).await,
         ("scale", verb) => scale_answer(call, resource, verb, accept, &body).await,
         ("finalize", _) => finalize(call, resource, accept, &body).await,
         ("token", "create") => token(call, resource, accept, &body).await,
-        ("eviction", "create") => evict(call, resource, accept, &body).await,
+        ("eviction", "create") => eviction::answer(call, resource, accept, &body).await,
         ("binding", "create") => bind(call, resource, accept, &body).await,
         _ if method == Method::GET && sub.kind == resource.kind => {
             let stored = read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
@@ -84,51 +111,111 @@ async fn scale_answer(
         let view = scale::view(resource, &resource.content(&stored.value));
         return Ok(respond::value(200, accept, &view));
     }
-    let mut options = write_options(
-        call,
-        if verb == "patch" {
-            "PatchOptions"
-        } else {
-            "UpdateOptions"
-        },
-    )?;
-    let wanted = if verb == "update" {
-        Some(read_typed(call, SCALE, body)?)
+    let kind = if verb == "patch" {
+        "PatchOptions"
     } else {
-        None
+        "UpdateOptions"
     };
-    let scale_patch = if verb == "patch" {
-        Some(patch::Patch::read(resource, &media_type(&call.headers), body)?)
-    } else {
-        None
-    };
+    let mut options = write_options(call, kind)?;
+    let change = ScaleChange::read(call, resource, verb, &options, body)?;
     let target = Target {
         resource,
         namespace: &info.namespace,
         name: &info.name,
-        part: Part::Main,
+        part: Part::Scale,
     };
     let owner = std::mem::replace(&mut options.owner, Owner::AsGiven);
+    let typed = |view, origin: decode::Origin<'_>| {
+        let (view, warnings) = decode::typed(SCALE, Decoded::from(view), options.validation, origin)?;
+        warnings.into_iter().for_each(|warning| options.warn(warning));
+        Ok(view)
+    };
     let saved = update(&call.server, &target, &options, |present| {
-        let view = match (&wanted, &scale_patch) {
-            (Some(wanted), _) => wanted.clone(),
-            (None, Some(patch)) => {
+        let view = match &change {
+            ScaleChange::Put(wanted) => wanted.clone(),
+            ScaleChange::Patch(patch) => {
                 let mut view = scale::view(resource, present);
                 patch.apply(resource, &mut view)?;
-                decode::typed(SCALE, view).map_err(|refused| refused.of_body(SCALE.kind, body))?
+                typed(view.clone(), patch.origin()).map_err(|refused| patch.refused(refused, &view))?
             }
-            (None, None) => scale::view(resource, present),
+            ScaleChange::Apply(applied) => {
+                let Applied {
+                    manager,
+                    value,
+                    force,
+                    ..
+                } = applied;
+                let view = apply_scale(&call.server, resource, manager, present, value, *force)?;
+                let applied =
+                    typed(view.clone(), decode::Origin::Patch(&[])).map_err(|refused: Refused| {
+                        let shown = machinery_value::encode::to_vec(&view);
+                        refused.of_patch(&json!(String::from_utf8_lossy(&shown)))
+                    })?;
+                let mut content = scale::apply(resource, present, &applied)?;
+                own_scale(&call.server, resource, present, &view, &mut content);
+                return Ok(content);
+            }
         };
         let mut content = scale::apply(resource, present, &view)?;
         scale_ownership(&call.server, resource, &owner, present, &view, &mut content);
         Ok(content)
     })
-    .await?;
-    let content = match saved {
-        Saved::Stored(stored) => resource.content(&stored.value),
-        Saved::Dry(content) | Saved::Gone(content) => content,
+    .await;
+    let answer = saved.map(|saved| {
+        let content = match saved {
+            Saved::Stored(stored) => resource.content(&stored.value),
+            Saved::Dry(content) | Saved::Gone(content) => content,
+        };
+        respond::value(200, accept, &scale::view(resource, &content))
+    });
+    with_warnings(&options, answer)
+}
+
+/// What is to become of a `Scale`.
+enum ScaleChange<'a> {
+    Put(Value),
+    Patch(patch::Patch),
+    Apply(Applied<'a>),
+}
+
+impl<'a> ScaleChange<'a> {
+    fn read(
+        call: &'a Call,
+        resource: &Resource,
+        verb: &str,
+        options: &WriteOptions,
+        body: &[u8],
+    ) -> Result<Self, ApiError> {
+        if verb == "update" {
+            let wanted = read_typed(call, SCALE, options, body)?;
+            check_name(&call.info.name, &wanted)?;
+            return Ok(Self::Put(wanted));
+        }
+        if Applied::is(call) {
+            return Ok(Self::Apply(Applied::read(call, options, body)?));
+        }
+        patch::check_not_forced(call)?;
+        let patch = patch::Patch::read(resource, &media_type(&call.headers), body)?;
+        Ok(Self::Patch(patch))
+    }
+}
+
+/// Asks the policies about the creation of something that is none of the resource's own objects.
+pub(super) fn admit(
+    call: &Call,
+    resource: &Resource,
+    mut object: Value,
+    options: &WriteOptions,
+) -> Result<(), ApiError> {
+    let info = &call.info;
+    meta::set_text(&mut object, "namespace", info.namespace.clone());
+    let asked = admission::Asked {
+        resource,
+        subresource: &info.subresource,
+        operation: Operation::Create,
+        name: &info.name,
     };
-    Ok(respond::value(200, accept, &scale::view(resource, &content)))
+    admission::validate(&call.server, &asked, Some(&object), None, options)
 }
 
 /// A namespace's own finalizers, which only this subresource changes.
@@ -144,7 +231,7 @@ async fn finalize(
         resource,
         namespace: &call.info.namespace,
         name: &call.info.name,
-        part: Part::Whole,
+        part: Part::Finalizers,
     };
     let saved = update(&call.server, &target, &options, |present| {
         let mut content = present.clone();
@@ -161,8 +248,8 @@ async fn finalize(
         }
         Ok(content)
     })
-    .await?;
-    respond::saved(call, resource, 200, accept, saved)
+    .await;
+    finish(call, resource, accept, &options, saved.map(|saved| (200, saved)))
 }
 
 async fn token(
@@ -172,53 +259,24 @@ async fn token(
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let info = &call.info;
-    let stored = read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
-    let request = read_typed(
-        call,
-        Gvk::new("authentication.k8s.io", "v1", "TokenRequest"),
-        body,
-    )?;
-    let account = resource.content(&stored.value);
-    let answer = tokens::answer_request(&call.server, &account, &request)?;
-    Ok(respond::value(201, accept, &answer))
+    let options = write_options(call, "CreateOptions")?;
+    let kind = Gvk::new("authentication.k8s.io", "v1", "TokenRequest");
+    let request = read_typed(call, kind, &options, body)?;
+    let grant = || {
+        let stored = read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
+        let account = resource.content(&stored.value);
+        admit(call, resource, request.clone(), &options)?;
+        tokens::answer_request(&call.server, &account, &request, call.trail.as_ref())
+    };
+    let answer = grant().map(|answer| respond::value(201, accept, &answer));
+    with_warnings(&options, answer)
 }
 
-/// Eviction here is a delete: no disruption budget is counted (see the handbook's list of kinds).
-async fn evict(
-    call: &Call,
-    resource: &Resource,
-    accept: Accept,
-    body: &[u8],
-) -> Result<Response<Body>, ApiError> {
-    let options = write_options(call, "CreateOptions")?;
-    let eviction = read_typed(call, Gvk::new("policy", "v1", "Eviction"), body)?;
-    let info = &call.info;
-    let name = meta::name(&eviction);
-    if !name.is_empty() && name != info.name {
-        return Err(ApiError::bad_request(
-            "name in URL does not match name in Eviction object",
-        ));
-    }
-    let text = |value: &Value| value.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
-    let wanted = &eviction["deleteOptions"];
-    let wanted = DeleteOptions {
-        uid: text(&wanted["preconditions"]["uid"]),
-        resource_version: text(&wanted["preconditions"]["resourceVersion"]),
-        propagation: None,
-        grace_period: wanted["gracePeriodSeconds"].as_i64(),
-    };
-    delete(
-        &call.server,
-        resource,
-        &info.namespace,
-        &info.name,
-        &wanted,
-        &options,
-    )
-    .await?;
+/// That something was done which leaves nothing to show.
+pub(super) fn done(call: &Call, accept: Accept) -> Response<Body> {
     let status =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(respond::value(201, accept, &status))
+    respond::status(call, 201, accept, status)
 }
 
 /// Puts a Pod on a node.
@@ -229,9 +287,48 @@ async fn bind(
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "CreateOptions")?;
-    let value = read_typed(call, Gvk::new("", "v1", "Binding"), body)?;
-    let node = value["target"]["name"].as_str().unwrap_or("").to_owned();
+    let binding = read_typed(call, Gvk::new("", "v1", "Binding"), &options, body)?;
+    let bound = match check_binding(&call.info.name, &binding) {
+        Ok(()) => place(call, resource, binding, &options).await,
+        Err(error) => Err(error),
+    };
+    with_warnings(&options, bound.map(|()| done(call, accept)))
+}
+
+/// A binding is of this Pod, and to a node.
+fn check_binding(pod: &str, binding: &Value) -> Result<(), ApiError> {
+    if meta::name(binding) != pod {
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Binding object",
+        ));
+    }
+    let path = FieldPath::new("target");
+    let text = |key: &str| binding["target"][key].as_str().unwrap_or("");
+    let mut errors = Vec::new();
+    if !matches!(text("kind"), "" | "Node") {
+        let (kind, listed) = (json!(text("kind")), ["Node", "<empty>"]);
+        errors.push(FieldError::not_supported(&path.child("kind"), &kind, &listed));
+    }
+    if text("name").is_empty() {
+        errors.push(FieldError::required(&path.child("name"), ""));
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(ApiError::unclassified(aggregate(&errors)))
+    }
+}
+
+async fn place(
+    call: &Call,
+    resource: &Resource,
+    binding: Value,
+    options: &WriteOptions,
+) -> Result<(), ApiError> {
     let info = &call.info;
+    let node = binding["target"]["name"].as_str().unwrap_or("").to_owned();
+    admit(call, resource, binding, options)?;
+    let options = options.clone().judged();
     let now = call.server.now_text();
     let target = Target {
         resource,
@@ -262,7 +359,5 @@ async fn bind(
         Ok(content)
     })
     .await?;
-    let status =
-        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(respond::value(201, accept, &status))
+    Ok(())
 }

@@ -34,7 +34,10 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
         .filter(|value| !value.is_empty())
         .collect();
     check_dry_run(&dry_run).map_err(invalid)?;
+    // A deletion has no fields to validate.
+    let deletes = kind == "DeleteOptions";
     let validation = match call.query.get("fieldValidation") {
+        _ if deletes => FieldValidation::Ignore,
         "Ignore" => FieldValidation::Ignore,
         "" | "Warn" => FieldValidation::Warn,
         "Strict" => FieldValidation::Strict,
@@ -44,7 +47,7 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
             return Err(invalid(FieldError::not_supported(&path, &json!(other), &listed)));
         }
     };
-    if call.query.get("fieldManager").len() > 128 {
+    if call.query.get("fieldManager").len() > 128 && !deletes {
         return Err(invalid(FieldError::too_long(
             &FieldPath::from("fieldManager"),
             128,
@@ -59,12 +62,15 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
         call.query.get("fieldManager"),
         agent,
     ));
-    Ok(WriteOptions::new(
-        call.user.clone(),
-        !dry_run.is_empty(),
-        validation,
-        owner,
-    ))
+    let mut options = WriteOptions::new(call.user.clone(), !dry_run.is_empty(), validation, owner);
+    options.trail = call.trail.clone();
+    for key in ["fieldManager", "fieldValidation"] {
+        let text = call.query.get(key);
+        if !text.is_empty() && !deletes {
+            options.given.insert(key.to_owned(), json!(text));
+        }
+    }
+    Ok(options)
 }
 
 /// A dry run is of everything or none.
@@ -87,10 +93,15 @@ pub(crate) fn read_body(
     body: &[u8],
 ) -> Result<Value, ApiError> {
     let read = || {
-        let decoded = decode::parse(body_format(&call.headers).map_err(Refused::Answer)?, body)?;
-        decode::object(resource, decoded, options.validation)
+        let format = body_format(&call.headers).map_err(Refused::Answer)?;
+        let decoded = decode::parse(format, resource.gvk(), body)?;
+        let origin = decode::Origin::of_body(format, body);
+        decode::object(resource, decoded, options.validation, origin)
     };
     let (mut content, warnings) = read().map_err(|refused| refused.of_body(&resource.kind, body))?;
+    if let Some(trail) = &call.trail {
+        trail.read(&content);
+    }
     warnings.into_iter().for_each(|warning| options.warn(warning));
     let repeated = meta::drop_repeated_owners(&mut content);
     if !repeated.is_empty() {
@@ -111,7 +122,16 @@ pub(crate) fn finish(
     options: &WriteOptions,
     result: Result<(u16, Saved), ApiError>,
 ) -> Result<Response<Body>, ApiError> {
-    match result.and_then(|(code, saved)| respond::saved(call, resource, code, accept, saved)) {
+    let answer = result.and_then(|(code, saved)| respond::saved(call, resource, code, accept, saved));
+    with_warnings(options, answer)
+}
+
+/// An answer or a refusal together with what there was to warn of.
+pub(crate) fn with_warnings(
+    options: &WriteOptions,
+    answer: Result<Response<Body>, ApiError>,
+) -> Result<Response<Body>, ApiError> {
+    match answer {
         Ok(mut response) => {
             respond::warn(&mut response, &options.take_warnings());
             Ok(response)

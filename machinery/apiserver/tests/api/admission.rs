@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{CONFIG_MAPS, Server};
+use crate::harness::{CONFIG_MAPS, MERGE, Server};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
@@ -139,4 +139,43 @@ async fn a_refusal_tells_what_others_warn_of() {
             "299 - \"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'warns': no\""
         );
     }
+}
+
+#[tokio::test]
+async fn a_change_of_the_scale_is_judged_as_a_scale() {
+    let server = Server::start().await;
+    let rule = json!({"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["deployments/scale"]});
+    let validation = json!({"expression": "object.spec.replicas < 10", "messageExpression":
+        "request.subResource + ' ' + object.kind + ' from ' + string(oldObject.spec.replicas)"});
+    let spec = json!({"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]});
+    let policies = format!("{GROUP}/validatingadmissionpolicies");
+    server
+        .post(&policies, named("ValidatingAdmissionPolicy", "p", spec))
+        .await
+        .expect(201);
+    let bindings = format!("{GROUP}/validatingadmissionpolicybindings");
+    server
+        .post(&bindings, binding("b", "p", "Deny"))
+        .await
+        .expect(201);
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let container = json!({"name": "c", "image": "i"});
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}});
+    let spec = json!({"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template});
+    let deployment =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec});
+    server.post(deployments, deployment).await.expect(201);
+    let scale = format!("{deployments}/d/scale");
+    let to = |replicas: u32| json!({"spec": {"replicas": replicas}});
+    let answer = server.patch(&scale, MERGE, to(12)).await;
+    let (code, _, message) = answer.refusal();
+    assert_eq!(code, 422);
+    assert!(
+        message.ends_with("denied request: scale Scale from 2"),
+        "{message}"
+    );
+    server.patch(&scale, MERGE, to(9)).await.expect(200);
+    // The object itself is another matter.
+    let whole = format!("{deployments}/d");
+    server.patch(&whole, MERGE, to(12)).await.expect(200);
 }

@@ -53,6 +53,44 @@ async fn a_definition_is_served_at_once() {
 }
 
 #[tokio::test]
+async fn a_document_is_named_by_its_content() {
+    let mut addresses = Vec::new();
+    for color in ["red", "red", "blue"] {
+        // Each is the first definition of its server.
+        let server = Server::start().await;
+        let mut definition = definition();
+        let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        schema["properties"]["spec"]["properties"]["color"]["description"] = json!(color);
+        server.post(DEFINITIONS, definition).await.expect(201);
+        let documents = server.get("/openapi/v3").await.expect(200);
+        let address = &documents["paths"]["apis/lab.io/v1"]["serverRelativeURL"];
+        let address = address.as_str().unwrap().to_owned();
+        let document = server.get(&address).await.expect(200);
+        assert!(document.to_string().contains(color));
+        addresses.push(address);
+    }
+    assert_eq!(addresses[0], addresses[1]);
+    assert_ne!(addresses[0], addresses[2]);
+}
+
+#[tokio::test]
+async fn conversion_by_a_webhook_is_refused() {
+    let server = Server::start().await;
+    let mut definition = definition();
+    definition["spec"]["conversion"] = json!({
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://example.com/convert"}},
+    });
+    let answer = server.post(DEFINITIONS, definition).await;
+    let (code, _, message) = answer.refusal();
+    assert_eq!(code, 422);
+    assert!(
+        message.contains("spec.conversion.strategy: Forbidden: this server calls no webhooks"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
 async fn objects_are_held_to_their_schema() {
     let server = Server::start().await;
     server.post(DEFINITIONS, definition()).await.expect(201);

@@ -1,6 +1,7 @@
 //! Bounds: what is too much is refused, and says so.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinery_apiserver::{Caller, Options};
 use machinery_auth::UserInfo;
@@ -67,6 +68,66 @@ async fn a_flood_of_one_user_starves_no_other() {
         .body(http_body_util::Empty::<bytes::Bytes>::new())
         .unwrap();
     assert_eq!(server.api.handle(request).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_gives_its_place_back() {
+    let mut options = Options::new(pki());
+    (options.max_in_flight, options.body_within) = (2, Duration::from_millis(50));
+    let server = Server::with(options).await;
+    let mut stuck = tokio::task::JoinSet::new();
+    // Nobody else would ever get a place.
+    for user in ["one", "two"] {
+        let user = Arc::new(UserInfo::new(user, ["system:masters"]));
+        let request = http::Request::post(CONFIG_MAPS)
+            .extension(Caller(user))
+            .body(Endless)
+            .unwrap();
+        let api = server.api.clone();
+        stuck.spawn(async move { api.handle(request).await });
+    }
+    while let Some(answer) = stuck.join_next().await {
+        assert_eq!(answer.unwrap().status(), 408);
+    }
+    server.config_map("c", json!({})).await;
+}
+
+#[tokio::test]
+async fn watches_that_begin_take_their_turn() {
+    let mut options = Options::new(pki());
+    options.max_in_flight = 2;
+    let server = Server::with(options).await;
+    let user = Arc::new(UserInfo::new("watcher", ["system:masters"]));
+    let watch = |user: &Arc<UserInfo>| {
+        let streaming =
+            "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+        let request = http::Request::get(format!("{CONFIG_MAPS}?{streaming}"))
+            .extension(Caller(user.clone()))
+            .body(http_body_util::Empty::<bytes::Bytes>::new())
+            .unwrap();
+        let api = server.api.clone();
+        async move { api.handle(request).await }
+    };
+    // One that holds the only place of this user.
+    let request = http::Request::post(CONFIG_MAPS)
+        .extension(Caller(user.clone()))
+        .body(Endless)
+        .unwrap();
+    let api = server.api.clone();
+    let stuck = tokio::spawn(async move { api.handle(request).await });
+    tokio::task::yield_now().await;
+    let waiting = tokio::time::timeout(Duration::from_millis(50), watch(&user)).await;
+    assert!(waiting.is_err(), "a watch began without a place");
+    stuck.abort();
+    let _ = stuck.await;
+    // Once begun, watches hold none: more of them than there are places live on.
+    let mut open = Vec::new();
+    for _ in 0..10 {
+        let answer = watch(&user).await;
+        assert_eq!(answer.status(), 200);
+        open.push(answer);
+    }
+    server.config_map("c", json!({})).await;
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
-//! The API server from outside, through its service and without a socket.
+//! The API server from outside, through its service; without a socket, but for what is about connections.
 
 #![expect(clippy::unwrap_used, reason = "a test may end where it likes")]
 
 mod admission;
+mod audit;
 mod bad_input;
 mod cascade;
 mod definitions;
@@ -12,5 +13,6 @@ mod harness;
 mod limits;
 mod lists;
 mod security;
+mod tls;
 mod watches;
 mod writes;

@@ -34,6 +34,33 @@ async fn nobody_sees_health_and_version_only() {
 }
 
 #[tokio::test]
+async fn a_role_that_names_an_object_lets_it_be_listed_alone() {
+    let server = Server::start().await;
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let rule = json!({"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["mine"], "verbs": ["list", "watch"]});
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "one"}, "rules": [rule]});
+    server.post(&format!("{roles}/roles"), role).await.expect(201);
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "one"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "one"},
+        "subjects": [{"kind": "User", "name": "jane"}]});
+    server
+        .post(&format!("{roles}/rolebindings"), binding)
+        .await
+        .expect(201);
+    let jane = server.by(user("jane"));
+    let named = |name: &str| format!("{CONFIG_MAPS}?fieldSelector=metadata.name%3D{name}");
+    jane.get(&named("mine")).await.expect(200);
+    jane.watch(&format!("{}&watch=1", named("mine"))).await;
+    jane.get(CONFIG_MAPS).await.expect(403);
+    let answer = jane.get(&named("other")).await;
+    assert_eq!(
+        answer.refusal().2,
+        "configmaps \"other\" is forbidden: User \"jane\" cannot list resource \"configmaps\" in API group \"\" in the \
+         namespace \"default\""
+    );
+}
+
+#[tokio::test]
 async fn roles_count_from_the_moment_they_are_answered() {
     let server = Server::start().await;
     let jane = server.by(user("jane"));

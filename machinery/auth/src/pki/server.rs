@@ -13,6 +13,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::authority::{Authority, generate_key, parse_key, set_validity, validity};
+use super::clients::{AnyHeld, Clients};
 use super::files::Directory;
 use super::{LEAF_LIFETIME, PkiError, PkiOptions, RENEW_BEFORE, SERVER_NAMES};
 
@@ -158,7 +159,11 @@ fn names_of(certificate: &X509Certificate<'_>) -> Result<BTreeSet<String>, x509_
 }
 
 impl ServerIdentity {
-    pub(super) fn tls_config(&self, authority: &Authority) -> Result<rustls::ServerConfig, PkiError> {
+    /// How to accept connections, and who the clients are that come with certificates.
+    pub(super) fn tls_config(
+        &self,
+        authority: &Authority,
+    ) -> Result<(rustls::ServerConfig, Clients), PkiError> {
         let failed = |why: String| PkiError::Make {
             what: "the TLS configuration",
             why,
@@ -181,10 +186,10 @@ impl ServerIdentity {
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
             .map_err(|error| failed(error.to_string()))?
-            .with_client_cert_verifier(verifier)
+            .with_client_cert_verifier(Arc::new(AnyHeld(verifier.clone())))
             .with_single_cert(vec![certificate], key)
             .map_err(|error| failed(error.to_string()))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+        Ok((config, Clients::new(verifier)))
     }
 }

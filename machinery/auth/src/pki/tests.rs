@@ -70,7 +70,13 @@ fn shake_hands(pki: &Pki, client: ClientConfig, name: &str) -> Result<Option<Vec
         }
     }
     assert_eq!(server.alpn_protocol(), Some(b"h2".as_slice()));
-    Ok(server.peer_certificates().map(|chain| chain[0].to_vec()))
+    match server.peer_certificates() {
+        None => Ok(None),
+        Some(chain) => match pki.clients().verify(chain) {
+            Ok(_) => Ok(Some(chain[0].to_vec())),
+            Err(error) => Err(error.to_string()),
+        },
+    }
 }
 
 #[test]
@@ -117,11 +123,12 @@ fn certificates_of_others_and_expired_ones_are_refused() {
     let (pki, other) = (Pki::ephemeral().unwrap(), Pki::ephemeral().unwrap());
     let foreign = other.client_cert("root", &["system:masters"]).unwrap();
     let refused = shake_hands(&pki, client_config(pki.ca_pem(), Some(&foreign)), "localhost");
+    let why = refused.unwrap_err();
     assert!(
-        refused
-            .unwrap_err()
-            .starts_with("server: invalid peer certificate")
+        why.starts_with("the client certificate cannot be verified: invalid peer certificate"),
+        "{why}"
     );
+    assert!(pki.clients().verify(&[]).is_err());
 
     let options = PkiOptions::default();
     let past = Pki::ephemeral_with(&options, now().checked_sub(days(20)).unwrap()).unwrap();

@@ -147,6 +147,7 @@ fn tokens_reviewed_and_requested() {
         token: "t".into(),
         expires: "2026-11-15T08:31:35Z".parse().unwrap(),
         audiences: vec!["api".into()],
+        id: "i".into(),
     };
     let mut request = TokenRequest {
         audiences: vec![],

@@ -48,6 +48,8 @@ pub struct Issued {
     pub expires: Timestamp,
     /// For whom it is.
     pub audiences: Vec<String>,
+    /// Its id, by which it can be spoken of.
+    pub id: String,
 }
 
 impl std::fmt::Debug for Issued {
@@ -194,6 +196,7 @@ impl ServiceAccountTokens {
                 about.insert("node".into(), to_claim(&node.name, &node.uid));
             }
         }
+        let id = uuid::Uuid::new_v4().to_string();
         let claims = json!({
             "iss": self.issuer,
             "sub": service_account_user(namespace, &account.name),
@@ -201,7 +204,7 @@ impl ServiceAccountTokens {
             "exp": expires.as_second(),
             "iat": issued_at,
             "nbf": issued_at,
-            "jti": uuid::Uuid::new_v4().to_string(),
+            "jti": id,
             "kubernetes.io": about,
         });
         let token = jwt::sign(self.keys.first()?, &claims)?;
@@ -209,6 +212,7 @@ impl ServiceAccountTokens {
             token,
             expires,
             audiences,
+            id,
         })
     }
 

@@ -172,7 +172,10 @@ fn bodies() {
         status: 200,
         content_type: content_type.to_owned(),
         warnings: Vec::new(),
-        retry: false,
+        retry_after: None,
+        audit_id: None,
+        cache_control: None,
+        etag: None,
         body: body.to_owned().into(),
     };
     for (content_type, body, expected) in [

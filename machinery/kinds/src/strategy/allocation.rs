@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::{copy, put};
-use crate::access::{Object, each, is_empty, items, make, text};
+use crate::access::{Object, each, is_empty, items, make, text, with};
 
 /// `clusterIP` is the first of `clusterIPs`; clients may set either.
 pub(super) fn normalise(fields: &mut Object) {
@@ -168,15 +168,22 @@ fn keep_node_ports(spec: &mut Object, before: &Value) {
     });
 }
 
+/// A service that is only a name has no internal traffic. The policy that it had before it became one stays stored, and
+/// reads leave it out.
+pub(super) fn hide_policy(fields: &mut Object) {
+    with(fields, "spec", |spec| {
+        if spec.get("type").map(text) == Some("ExternalName") {
+            spec.remove("internalTrafficPolicy");
+        }
+    });
+}
+
 /// Fields that the new type does not have go, if the client merely repeats them.
 fn drop_outdated(spec: &mut Object, before: &Value, kind: &str) {
     let unchanged = |spec: &Object, key: &str| spec.get(key) == before.get(key);
     if !keeps_cluster_ip(kind) && keeps_cluster_ip(text(&before["type"])) && unchanged(spec, "clusterIPs") {
         for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
             spec.remove(key);
-        }
-        if unchanged(spec, "internalTrafficPolicy") {
-            spec.remove("internalTrafficPolicy");
         }
     }
     if !has_node_ports(kind) && has_node_ports(text(&before["type"])) {

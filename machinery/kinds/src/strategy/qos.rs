@@ -50,7 +50,7 @@ fn add(total: &mut Amounts, list: &Value) -> bool {
 
 /// `Guaranteed` when every container has limits for cpu and memory that it also requests; `BestEffort` when none
 /// has any; else `Burstable`.
-fn class(spec: &Value) -> &'static str {
+pub(crate) fn class(spec: &Value) -> &'static str {
     let (mut requests, mut limits) = (Amounts::new(), Amounts::new());
     let mut guaranteed = true;
     let pod = &spec["resources"];

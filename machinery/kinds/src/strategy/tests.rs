@@ -55,6 +55,23 @@ fn pools_are_asked_only_for_what_is_missing() {
 }
 
 #[test]
+fn a_service_that_became_a_name_keeps_a_policy_that_reads_do_not_show() {
+    let gvk = Gvk::new("", "v1", "Service");
+    let mut old = service(json!({"ports": [{"port": 1}]}));
+    allocate_service(&mut old, || Some("10.0.0.9".to_owned()), || None);
+    let mut new = old.clone();
+    new["spec"]["type"] = json!("ExternalName");
+    new["spec"]["externalName"] = json!("e.com");
+    prepare_update(gvk, &mut new, &old);
+    assert_eq!(new["spec"]["internalTrafficPolicy"], "Cluster");
+    assert_eq!(new["spec"].get("clusterIP"), None);
+    hide(gvk, &mut new);
+    assert_eq!(new["spec"].get("internalTrafficPolicy"), None);
+    hide(gvk, &mut old);
+    assert_eq!(old["spec"]["internalTrafficPolicy"], "Cluster");
+}
+
+#[test]
 fn an_empty_pool_leaves_the_field_out() {
     let mut object = service(json!({"type": "NodePort", "ports": [{"port": 1}]}));
     allocate_service(&mut object, || None, || None);

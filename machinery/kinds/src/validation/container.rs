@@ -62,7 +62,7 @@ pub(super) fn init(spec: &Value, volumes: &volume::Known<'_>, path: &FieldPath, 
     }
 }
 
-fn common(container: &Value, volumes: &volume::Known<'_>, path: &FieldPath, report: &mut Report) {
+pub(super) fn common(container: &Value, volumes: &volume::Known<'_>, path: &FieldPath, report: &mut Report) {
     report.required_label(&path.child("name"), &container["name"]);
     if text(&container["image"]).is_empty() {
         report.required(&path.child("image"), "");

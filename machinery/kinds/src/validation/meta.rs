@@ -57,10 +57,11 @@ fn whole(namespaced: bool, object: &Value, check: impl Fn(&str, bool) -> Vec<Str
 
 /// The built-in kinds take short finalizer names only if these are the server's own.
 fn knows_finalizers(gvk: Gvk<'_>) -> bool {
-    const LENIENT: [&str; 3] = [
+    const LENIENT: [&str; 4] = [
         "apiextensions.k8s.io",
         "apiregistration.k8s.io",
         "admissionregistration.k8s.io",
+        "node.k8s.io",
     ];
     crate::catalog::catalog().find(gvk).is_some() && !LENIENT.contains(&gvk.group)
 }

@@ -22,10 +22,12 @@ fn form(gvk: Gvk<'_>) -> Form {
     match (gvk.group, gvk.kind) {
         ("", "Namespace") | ("apps", "StatefulSet") => Form::Label,
         ("", "Service") => Form::Label1035,
-        // Events of the core group and disruption budgets are not checked by their kind, only as parts of a path.
-        ("rbac.authorization.k8s.io", _) | ("", "Event") | ("policy", "PodDisruptionBudget") => {
-            Form::PathSegment
-        }
+        // Events of the core group, disruption budgets and requests for certificates are not checked by their kind, only
+        // as parts of a path.
+        ("rbac.authorization.k8s.io", _)
+        | ("", "Event")
+        | ("policy", "PodDisruptionBudget")
+        | ("certificates.k8s.io", "CertificateSigningRequest") => Form::PathSegment,
         ("coordination.k8s.io", "LeaseCandidate") => Form::ConfigKey,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => Form::Definition,
         _ => Form::Subdomain,

@@ -4,7 +4,7 @@ use machinery_value::field::FieldPath;
 use serde_json::Value;
 
 use super::report::Report;
-use super::{container, meta, scheduling, volume};
+use super::{container, ephemeral, meta, scheduling, volume};
 use crate::Gvk;
 use crate::access::{is_empty, items, same, text};
 
@@ -23,7 +23,7 @@ pub(super) fn create(pod: &Value, report: &mut Report) {
     }
 }
 
-fn whole(pod: &Value, report: &mut Report) {
+pub(super) fn whole(pod: &Value, report: &mut Report) {
     meta::create(Gvk::new("", "v1", "Pod"), true, pod, report);
     let path = FieldPath::new("spec");
     spec(&pod["spec"], &[], &path, report);
@@ -54,6 +54,11 @@ fn whole(pod: &Value, report: &mut Report) {
     }
 }
 
+/// Whether a pod stands for one that its node read from a file.
+pub(super) fn is_mirror(pod: &Value) -> bool {
+    !pod["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null()
+}
+
 /// A pod template of a workload; `claims` are the volumes that the workload adds.
 pub(super) fn template(template: &Value, claims: &[&str], path: &FieldPath, report: &mut Report) {
     // The server leaves out `metadata` in these two paths.
@@ -80,6 +85,7 @@ fn spec(spec: &Value, claims: &[&str], path: &FieldPath, report: &mut Report) {
     let volumes = volume::volumes(spec, claims, &path.child("volumes"), report);
     container::regular(spec, &volumes, &path.child("containers"), report);
     container::init(spec, &volumes, &path.child("initContainers"), report);
+    ephemeral::containers(spec, &volumes, &path.child("ephemeralContainers"), report);
     host_network(spec, path, report);
     report.choice(
         &path.child("restartPolicy"),

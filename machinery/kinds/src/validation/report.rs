@@ -58,6 +58,13 @@ impl Report {
         self.errors.push(FieldError::forbidden(path, detail));
     }
 
+    /// What is forbidden about an object as a whole; the server's empty path reads `[]`.
+    pub(super) fn forbidden_nowhere(&mut self, detail: &str) {
+        let mut error = FieldError::forbidden(&FieldPath::root(), detail);
+        error.field = "[]".to_owned();
+        self.errors.push(error);
+    }
+
     pub(super) fn duplicate(&mut self, path: &FieldPath, value: &Value) {
         self.errors.push(FieldError::duplicate(path, value));
     }
@@ -176,6 +183,15 @@ impl Report {
     /// A name with an optional domain, such as `example.com/name`.
     pub(super) fn qualified_name(&mut self, path: &FieldPath, value: &str) {
         self.messages(path, value, rules::qualified_name(value));
+    }
+
+    /// Such a name, which must be there.
+    pub(super) fn required_qualified_name(&mut self, path: &FieldPath, value: &Value) {
+        if text(value).is_empty() {
+            self.required(path, "");
+        } else {
+            self.qualified_name(path, text(value));
+        }
     }
 
     /// A port number.

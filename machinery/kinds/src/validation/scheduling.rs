@@ -141,12 +141,7 @@ pub(super) fn affinity(affinity: &Value, path: &FieldPath, report: &mut Report) 
         let path = node_path
             .child("requiredDuringSchedulingIgnoredDuringExecution")
             .child("nodeSelectorTerms");
-        if items(&required["nodeSelectorTerms"]).is_empty() {
-            report.required(&path, "must have at least one node selector term");
-        }
-        for (index, term) in items(&required["nodeSelectorTerms"]).iter().enumerate() {
-            node_term(term, &path.index(index), report);
-        }
+        node_terms(&required["nodeSelectorTerms"], &path, report);
     }
     let path_preferred = node_path.child("preferredDuringSchedulingIgnoredDuringExecution");
     for (index, term) in items(&node["preferredDuringSchedulingIgnoredDuringExecution"])
@@ -172,6 +167,16 @@ pub(super) fn affinity(affinity: &Value, path: &FieldPath, report: &mut Report) 
             weight(term, &path, report);
             pod_term(&term["podAffinityTerm"], &path.child("podAffinityTerm"), report);
         }
+    }
+}
+
+/// The terms of a node selector.
+pub(super) fn node_terms(terms: &Value, path: &FieldPath, report: &mut Report) {
+    if items(terms).is_empty() {
+        report.required(path, "must have at least one node selector term");
+    }
+    for (index, term) in items(terms).iter().enumerate() {
+        node_term(term, &path.index(index), report);
     }
 }
 

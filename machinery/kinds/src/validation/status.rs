@@ -78,6 +78,7 @@ pub(super) fn status(gvk: Gvk<'_>, object: &Value, report: &mut Report) {
             ];
             counts(status, &all, &path, report);
         }
+        ("flowcontrol.apiserver.k8s.io", _) => super::flows::conditions(object, report),
         ("autoscaling", _) => counts(status, &["currentReplicas", "desiredReplicas"], &path, report),
         ("", "Service") => balancer(object, &path.child("loadBalancer").child("ingress"), report),
         _ => {}

@@ -164,7 +164,28 @@ date: 2024-01-02
 fn yaml_duplicates_are_told_and_the_last_wins() {
     let decoded = from_yaml(b"data:\n  a: 1\n  a: 2\nlist:\n- {x: 1, x: 3}\n").unwrap();
     assert_eq!(decoded.value, json!({"data": {"a": 2}, "list": [{"x": 3}]}));
-    assert_eq!(decoded.duplicates, ["data.a", "list[0].x"]);
+    assert!(decoded.duplicates.is_empty());
+    let expected = [
+        r#"line 3: key "a" already set in map"#,
+        r#"line 5: key "x" already set in map"#,
+    ];
+    assert_eq!(decoded.repeats, expected);
+}
+
+#[test]
+fn a_repeated_key_is_told_by_the_line_of_its_value() {
+    let text = "a:\n  k: 1\n  k: 2\n  k: 3\na:\n- {x: [1]}\nb: &b {c: d}\nb: *b\n";
+    let expected = [
+        r#"line 3: key "k" already set in map"#,
+        r#"line 4: key "k" already set in map"#,
+        r#"line 6: key "a" already set in map"#,
+        r#"line 8: key "b" already set in map"#,
+    ];
+    assert_eq!(from_yaml(text.as_bytes()).unwrap().repeats, expected);
+    let json = from_yaml(br#"{"a": {"b": 1, "b": 2}}"#).unwrap();
+    assert_eq!(json.repeats, [r#"line 1: key "b" already set in map"#]);
+    let merged = from_yaml(b"base: &base {k: v}\nmerged: {<<: *base, k: w}\n").unwrap();
+    assert!(merged.repeats.is_empty(), "{:?}", merged.repeats);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) struct Policy {
     pub(super) variables: Vec<Variable>,
     pub(super) conditions: Vec<Expression>,
     pub(super) validations: Vec<Validation>,
-    pub(super) annotations: Vec<Expression>,
+    pub(super) annotations: Vec<Annotation>,
     /// Whether an expression asks what is allowed.
     pub(super) asks: bool,
 }
@@ -39,6 +39,13 @@ pub(super) struct Validation {
     pub(super) message: String,
     pub(super) message_expression: Option<Expression>,
     pub(super) reason: Reason,
+}
+
+/// Something that a policy wants noted in the audit log.
+#[derive(Debug)]
+pub(super) struct Annotation {
+    pub(super) key: String,
+    pub(super) value: Expression,
 }
 
 /// What a refusal is called.
@@ -80,6 +87,9 @@ pub(super) struct Binding {
     pub(super) matches: Option<MatchResources>,
     pub(super) denies: bool,
     pub(super) warns: bool,
+    pub(super) audits: bool,
+    /// All actions, in the binding's own order.
+    pub(super) actions: Vec<String>,
 }
 
 /// Which objects a binding takes as parameters.
@@ -160,7 +170,12 @@ impl Policy {
                 || variables.iter().any(Variable::asks),
             conditions,
             validations,
-            annotations: expressions(&spec["auditAnnotations"], "valueExpression"),
+            annotations: items(&spec["auditAnnotations"])
+                .map(|item| Annotation {
+                    key: text(&item["key"]).to_owned(),
+                    value: Expression::new(text(&item["valueExpression"]), &variables),
+                })
+                .collect(),
             variables,
         }
     }
@@ -175,7 +190,10 @@ impl Binding {
                 .is_object()
                 .then(|| LabelSelector::from_object(Some(selector)).map_err(|e| e.to_string()))
         };
-        let acts = |action: &str| items(&spec["validationActions"]).any(|item| item == action);
+        let actions: Vec<String> = items(&spec["validationActions"])
+            .map(|item| text(item).to_owned())
+            .collect();
+        let acts = |action: &str| actions.iter().any(|item| item == action);
         Self {
             name: meta::name(object).to_owned(),
             param: param.is_object().then(|| ParamRef {
@@ -189,6 +207,8 @@ impl Binding {
                 .then(|| MatchResources::new(&spec["matchResources"])),
             denies: acts("Deny"),
             warns: acts("Warn"),
+            audits: acts("Audit"),
+            actions,
         }
     }
 }

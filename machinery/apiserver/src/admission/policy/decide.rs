@@ -9,16 +9,22 @@ use std::collections::BTreeMap;
 use machinery_schema::cel::Authorizer;
 use machinery_value::Value;
 use machinery_value::labels::LabelSelector;
+use serde::Serialize;
 
-use super::compile::{Binding, Hook, ParamRef, Policy, Reason, Validation};
+use super::compile::{Annotation, Binding, Hook, ParamRef, Policy, Reason, Validation};
 use super::expression::{Activation, MAX_EVALUATIONS};
 use super::matching::{Asked, Kind, Matched, Neighbours};
+use crate::audit::to_json;
 
 /// The longest message that an expression may make.
 const MAX_MESSAGE: usize = 5 * 1024;
 /// All warnings of a request together, in characters, and one of them once there is little room.
 const MAX_WARNINGS: usize = 4 * 1024;
 const SHORT_WARNING: usize = 256;
+/// The longest value of an audit annotation.
+const MAX_ANNOTATION: usize = 10 * 1024;
+/// Under which a failed validation is noted, if its binding audits. The first one stays.
+const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 /// What policies may ask about beyond the request.
 pub(super) trait World: Neighbours {
@@ -50,10 +56,12 @@ pub(super) struct Outcome {
     pub(super) denial: Option<Denial>,
     /// What to warn the client of.
     pub(super) warnings: Vec<String>,
+    /// What to note in the audit log.
+    pub(super) annotations: BTreeMap<String, String>,
 }
 
-/// Asks all policies.
-pub(super) fn decide(hooks: &[Hook], asked: &Asked<'_>, world: &impl World) -> Outcome {
+/// Asks all policies. `is_audited` says whether anybody wants to know what they have to note.
+pub(super) fn decide(hooks: &[Hook], asked: &Asked<'_>, world: &impl World, is_audited: bool) -> Outcome {
     let mut decider = Decider {
         asked,
         world,
@@ -61,6 +69,7 @@ pub(super) fn decide(hooks: &[Hook], asked: &Asked<'_>, world: &impl World) -> O
         namespace: OnceCell::new(),
         authorizer: OnceCell::new(),
         budget: Cell::new(MAX_EVALUATIONS),
+        is_audited,
         outcome: Outcome::default(),
     };
     for hook in hooks {
@@ -76,6 +85,7 @@ struct Decider<'a, W> {
     namespace: OnceCell<Value>,
     authorizer: OnceCell<Authorizer>,
     budget: Cell<u32>,
+    is_audited: bool,
     outcome: Outcome,
 }
 
@@ -87,7 +97,26 @@ struct Scene {
 }
 
 /// What fails about a request, and how the refusal is called.
-type Failure = (String, Reason);
+struct Failure {
+    /// Which of the validations.
+    index: usize,
+    message: String,
+    reason: Reason,
+}
+
+/// A failed validation as the audit log tells it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FailureNote<'a> {
+    message: &'a str,
+    policy: &'a str,
+    binding: &'a str,
+    expression_index: usize,
+    validation_actions: &'a [String],
+}
+
+/// The values of a policy's audit annotations, by their keys: one for each binding and parameter, but each only once.
+type Notes<'a> = BTreeMap<&'a str, Vec<String>>;
 
 impl<W: World> Decider<'_, W> {
     fn ask(&mut self, hook: &Hook) {
@@ -105,6 +134,7 @@ impl<W: World> Decider<'_, W> {
                 format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'");
             return self.misconfigured(policy, None, &problem);
         }
+        let mut notes = Notes::new();
         for binding in &hook.bindings {
             let applies = match &binding.matches {
                 Some(resources) => resources
@@ -122,11 +152,15 @@ impl<W: World> Decider<'_, W> {
             match params {
                 Ok(params) => {
                     for param in params {
-                        self.validate(policy, binding, matched, &param);
+                        self.validate(policy, binding, matched, &param, &mut notes);
                     }
                 }
                 Err(problem) => self.misconfigured(policy, Some(binding), &problem),
             }
+        }
+        for (key, values) in notes {
+            let key = format!("{}/{key}", policy.name);
+            self.outcome.annotations.insert(key, values.join(", "));
         }
     }
 
@@ -191,7 +225,14 @@ impl<W: World> Decider<'_, W> {
     }
 
     /// Runs a policy with one parameter.
-    fn validate(&mut self, policy: &Policy, binding: &Binding, matched: Matched, params: &Value) {
+    fn validate<'p>(
+        &mut self,
+        policy: &'p Policy,
+        binding: &Binding,
+        matched: Matched,
+        params: &Value,
+        notes: &mut Notes<'p>,
+    ) {
         let (asked, world) = (self.asked, self.world);
         let authorizer = policy
             .asks
@@ -228,13 +269,47 @@ impl<W: World> Decider<'_, W> {
                 let failures = policy
                     .validations
                     .iter()
-                    .filter_map(|validation| failure(policy, validation, &activation, &aside))
+                    .enumerate()
+                    .filter_map(|(index, validation)| {
+                        let (message, reason) = failure(policy, validation, &activation, &aside)?;
+                        Some(Failure {
+                            index,
+                            message,
+                            reason,
+                        })
+                    })
                     .collect();
-                (failures, annotate(policy, &aside))
+                (failures, annotate(policy, &aside, self.is_audited, notes))
             }
-            Err(problem) => (vec![(problem, Reason::Invalid)], Ok(())),
+            Err(message) => {
+                let failure = Failure {
+                    index: 0,
+                    message,
+                    reason: Reason::Invalid,
+                };
+                (vec![failure], Ok(()))
+            }
         };
-        for (message, reason) in failures {
+        for Failure {
+            index,
+            message,
+            reason,
+        } in failures
+        {
+            if self.is_audited && binding.audits {
+                let note = FailureNote {
+                    message: &message,
+                    policy: &policy.name,
+                    binding: &binding.name,
+                    expression_index: index,
+                    validation_actions: &binding.actions,
+                };
+                let text = || String::from_utf8_lossy(&to_json(&[note])).into_owned();
+                let annotations = &mut self.outcome.annotations;
+                annotations
+                    .entry(VALIDATION_FAILURE.to_owned())
+                    .or_insert_with(text);
+            }
             if binding.denies {
                 self.deny(policy, Some(binding), &message, reason);
             }
@@ -295,7 +370,7 @@ fn failure(
     validation: &Validation,
     activation: &Activation<'_>,
     aside: &Activation<'_>,
-) -> Option<Failure> {
+) -> Option<(String, Reason)> {
     match activation.run(&validation.expression) {
         Ok(Value::Bool(true)) => None,
         Ok(_) => Some((message(validation, aside), validation.reason)),
@@ -320,25 +395,58 @@ fn message(validation: &Validation, activation: &Activation<'_>) -> String {
     }
 }
 
-/// Nobody reads audit annotations here, but one that fails fails the request.
-fn annotate(policy: &Policy, activation: &Activation<'_>) -> Result<(), String> {
-    for annotation in &policy.annotations {
-        let found = match activation.run(annotation) {
-            Ok(Value::String(_) | Value::Null) => continue,
+/// What is to be noted, if anybody reads it. An annotation that fails fails the request; the others are noted all the same.
+fn annotate<'p>(
+    policy: &'p Policy,
+    activation: &Activation<'_>,
+    is_audited: bool,
+    notes: &mut Notes<'p>,
+) -> Result<(), String> {
+    let mut refused = Ok(());
+    for Annotation { key, value } in &policy.annotations {
+        let found = match activation.run(value) {
+            Ok(Value::String(text)) => {
+                if is_audited {
+                    note(notes, key, &text);
+                }
+                continue;
+            }
+            Ok(Value::Null) => continue,
             Err(_) if policy.ignores_failure => continue,
-            Err(problem) => return Err(problem),
+            Err(problem) => {
+                refused = refused.and(Err(problem));
+                continue;
+            }
             Ok(Value::Bool(_)) => "bool",
             Ok(Value::Number(number)) if number.is_f64() => "double",
             Ok(Value::Number(_)) => "int",
             Ok(Value::Array(_)) => "list",
             Ok(Value::Object(_)) => "map",
         };
-        return Err(format!(
-            "valueExpression '{}' resulted in unsupported return type: {found}. Return type must be either string or null.",
-            annotation.text
-        ));
+        refused = refused.and_then(|()| {
+            Err(format!(
+                "valueExpression '{}' resulted in unsupported return type: {found}. Return type must be either string or null.",
+                value.text
+            ))
+        });
     }
-    Ok(())
+    refused
+}
+
+/// Notes a value that says anything, as far as there is room for it.
+fn note<'p>(notes: &mut Notes<'p>, key: &'p str, text: &str) {
+    let text = text.trim();
+    if text.is_empty() {
+        return;
+    }
+    let end = (0..=MAX_ANNOTATION.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    let values = notes.entry(key).or_default();
+    if !values.iter().any(|value| value == &text[..end]) {
+        values.push(text[..end].to_owned());
+    }
 }
 
 fn denial(policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) -> Denial {

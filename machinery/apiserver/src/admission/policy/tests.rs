@@ -1,5 +1,6 @@
 //! Policies decided by tables: a policy, a request, and what the real server answers.
 
+mod annotations;
 mod expressions;
 mod matches;
 mod server;
@@ -16,6 +17,10 @@ use super::compile::hooks;
 use super::decide::{Denial, Outcome, World, decide};
 use super::matching::{Asked, Kind, Matched, Neighbours, Place};
 use crate::admission::Operation;
+
+fn configmap(key: &str) -> Value {
+    json!({"metadata": {"name": "c", "namespace": "t"}, "data": {"k": key}})
+}
 
 /// A request and a small world around it.
 struct Scenario {
@@ -93,7 +98,7 @@ impl Scenario {
     }
 
     fn outcome(&self, policies: &[Value], bindings: &[Value]) -> Outcome {
-        decide(&hooks(policies, bindings), &self.asked(), self)
+        decide(&hooks(policies, bindings), &self.asked(), self, true)
     }
 
     fn decide(&self, policies: &[Value], bindings: &[Value]) -> Result<Vec<String>, Denial> {

@@ -18,7 +18,7 @@ use super::matching::{Asked, Kind, Matched, Neighbours, Place};
 use crate::admission::Operation;
 use crate::authenticate::core_object;
 use crate::meta;
-use crate::ops::{FieldValidation, WriteOptions};
+use crate::ops::WriteOptions;
 use crate::registry;
 use crate::resource::Resource;
 use crate::server::Inner;
@@ -314,8 +314,8 @@ pub(super) fn options_value(operation: Operation, options: &WriteOptions) -> Val
     if options.dry_run {
         value["dryRun"] = json!(["All"]);
     }
-    if options.validation == FieldValidation::Strict && operation != Operation::Delete {
-        value["fieldValidation"] = json!("Strict");
+    if let Value::Object(value) = &mut value {
+        value.extend(options.given.clone());
     }
     value
 }

@@ -5,10 +5,6 @@ use super::*;
 
 const DENIED: &str = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ";
 
-fn configmap(key: &str) -> Value {
-    json!({"metadata": {"name": "c", "namespace": "t"}, "data": {"k": key}})
-}
-
 /// Checks what a policy answers on the creation of a ConfigMap; an empty answer allows it.
 fn check(spec: Value, expected: &str) {
     let answer = Scenario::create(configmap("v")).answer(spec.clone());

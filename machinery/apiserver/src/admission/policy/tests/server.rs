@@ -5,9 +5,7 @@ use std::sync::Arc;
 use machinery_auth::{Pki, UserInfo};
 
 use super::*;
-use crate::admission::policy::{Request, check};
 use crate::local::Local;
-use crate::ops::WriteOptions;
 use crate::server::{ApiServer, Options};
 use crate::status::ApiError;
 
@@ -209,47 +207,6 @@ async fn equivalent_versions_see_the_object_in_their_shape() {
         error.message.ends_with("denied request: autoscaling/v2 v2 v1"),
         "{error}"
     );
-}
-
-#[tokio::test]
-async fn subresources_are_a_matter_of_their_own() {
-    let (server, local) = start().await;
-    let rule = |resources: Value| {
-        json!({"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"],
-        "resources": resources})
-    };
-    let spec = json!({
-        "matchConstraints": {"resourceRules": [rule(json!(["deployments/scale"]))]},
-        "validations": [{"expression": "false", "messageExpression": "request.subResource + ' ' + request.kind.kind + ' ' \
-            + request.kind.group + ' ' + string(object.apiVersion) + ' ' + request.resource.resource"}],
-    });
-    enforce(&local, "p", spec, json!({})).await;
-    let resource = server
-        .inner
-        .registry
-        .find("apps", "v1", "deployments")
-        .expect("deployments are served");
-    let (object, options) = (
-        json!({"metadata": {"name": "d", "namespace": "default"}}),
-        WriteOptions::internal(),
-    );
-    let ask = |subresource: &str| {
-        let request = Request {
-            resource: &resource,
-            subresource,
-            operation: Operation::Update,
-            name: "d",
-            new: Some(&object),
-            old: Some(&object),
-            options: &options,
-        };
-        check(&server.inner, &request).map_err(|error| error.message)
-    };
-    assert_eq!(ask(""), Ok(()));
-    assert_eq!(ask("status"), Ok(()));
-    let text = "deployments.apps \"d\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: scale \
-                Scale autoscaling autoscaling/v1 deployments";
-    assert_eq!(ask("scale"), Err(text.to_owned()));
 }
 
 #[tokio::test]
