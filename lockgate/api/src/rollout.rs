@@ -87,7 +87,7 @@ pub struct RolloutConfig {
     pub mandatory_decision_groups: Vec<MandatoryDecisionGroup>,
 }
 
-/// A group by its name or, where that is empty, by its index.
+/// A group by its name or, where that is empty, by its index, which is 0 if it is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MandatoryDecisionGroup {

@@ -22,11 +22,16 @@ pub struct Work {
 impl Work {
     /// Whether nothing is sent. Older control planes said so by a mark, as a label or an annotation.
     pub fn is_suspended(&self) -> bool {
-        let marked = [
+        self.spec.suspend_dispatching == Some(true) || self.is_marked()
+    }
+
+    /// Whether it carries the older mark, which we never write.
+    pub fn is_marked(&self) -> bool {
+        let marks = [
             self.metadata.annotation(keys::INSTRUCTION),
             self.metadata.label(keys::INSTRUCTION),
         ];
-        self.spec.suspend_dispatching == Some(true) || marked.contains(&Some("suppressed"))
+        marks.contains(&Some("suppressed"))
     }
 }
 
@@ -130,4 +135,7 @@ pub struct LastApplied {
     pub uid: String,
     /// The member object's version after the write: `gen:N` for kinds with a generation, else `rv:N`.
     pub version: String,
+    /// The replicas that the member's object had then, if its kind has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i64>,
 }

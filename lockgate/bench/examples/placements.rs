@@ -1,5 +1,5 @@
 //! What placements of Open Cluster Management cost: `cargo run --release -p lockgate-bench --example placements -- [CLUSTERS]
-//! [PLACEMENTS]`. The hub is in this process and in memory; all clusters are reached through one member.
+//! [PLACEMENTS] [ROUNDS]`. The labels of clusters are changed in as many rounds, of another cluster each. The hub is in this process and in memory; all clusters are reached through one member.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,7 +7,7 @@
     reason = "a measurement may end where it likes, and prints"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, WatchParams};
-use lockgate_hub::{ConnectError, Connector, Hub, HubOptions, Link, Resource};
+use lockgate_hub::{ConnectError, Connector, Guard, Hub, HubOptions, Link, Resource};
 use machinery_apiserver::{ApiServer, Options};
 use machinery_auth::{Pki, UserInfo};
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ impl Connector for OneMember {
         &'a self,
         _: &'a lockgate_api::Cluster,
         _: Option<&'a Value>,
+        _: &'a Guard,
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
         let client = kube::Client::new(self.0.as_user(administrator()), "default");
         Box::pin(async move { Ok(client) })
@@ -101,7 +102,8 @@ impl World {
     async fn quiet(&self, control: &Hub) -> Instant {
         let mut since = Instant::now();
         loop {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            // Asking looks at every cluster, on the cores that are measured.
+            tokio::time::sleep(Duration::from_millis(5)).await;
             if !control.idle() {
                 since = Instant::now();
             }
@@ -127,7 +129,8 @@ async fn follow(client: kube::Client, resource: &Resource) -> Arc<Mutex<Instant>
     let last = Arc::new(Mutex::new(Instant::now()));
     let seen = Arc::clone(&last);
     tokio::spawn(async move {
-        let mut events = api.watch(&WatchParams::default(), &from).await.unwrap().boxed();
+        let events = api.watch_metadata(&WatchParams::default(), &from).await;
+        let mut events = events.unwrap().boxed();
         while let Some(Ok(_)) = events.next().await {
             *seen.lock().unwrap() = Instant::now();
         }
@@ -142,6 +145,18 @@ fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) 
         .iter()
         .filter(|(name, version)| !same(name, version))
         .count()
+}
+
+/// The least, the middle and the most.
+fn spread(mut times: Vec<f64>) -> String {
+    times.sort_by(f64::total_cmp);
+    let at = |place: usize| times.get(place).copied().unwrap_or_default();
+    format!(
+        "{:.0}/{:.0}/{:.0}",
+        at(0),
+        at(times.len() / 2),
+        at(times.len().saturating_sub(1))
+    )
 }
 
 fn placement(number: usize) -> Value {
@@ -166,7 +181,7 @@ fn placement(number: usize) -> Value {
 async fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut number = |otherwise: usize| arguments.next().map_or(otherwise, |text| text.parse().unwrap());
-    let (clusters, placements) = (number(1000), number(100));
+    let (clusters, placements, rounds) = (number(1000), number(100), number(5));
     let world = World::start().await;
     let control = world.control().await;
 
@@ -222,21 +237,26 @@ async fn main() {
         ("a label that nobody asks for", json!({"colour": "red"})),
         ("from one tier to another", json!({"tier": "t3"})),
     ] {
-        let before = world.decisions().await;
-        let path = Resource::clusters().object("", &format!("c{:05}", clusters / 2));
-        let body = json!({"metadata": {"labels": patch}}).to_string().into_bytes();
-        let begun = Instant::now();
-        world.link.merge_patch(&path, body).await.unwrap();
-        let end = world.quiet(&control).await;
-        let after = world.decisions().await;
-        let milliseconds = |end: Instant| end.saturating_duration_since(begun).as_secs_f64() * 1000.0;
-        let decided = *last.lock().unwrap();
+        let mut written = BTreeSet::new();
+        let (mut decided, mut quiet) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
+            let before = world.decisions().await;
+            // The clusters of the first tier are every fourth.
+            let number = (clusters / 2 + 4 * round) % clusters;
+            let path = Resource::clusters().object("", &format!("c{number:05}"));
+            let body = json!({"metadata": {"labels": patch}}).to_string().into_bytes();
+            let begun = Instant::now();
+            world.link.merge_patch(&path, body).await.unwrap();
+            let end = world.quiet(&control).await;
+            let milliseconds = |end: Instant| end.saturating_duration_since(begun).as_secs_f64() * 1000.0;
+            decided.push(milliseconds(*last.lock().unwrap()));
+            quiet.push(milliseconds(end));
+            written.insert(changed(&before, &world.decisions().await));
+        }
         println!(
-            "{what}: decided after {:.0} ms, {} of {} decisions written; nothing left to do after {:.0} ms",
-            milliseconds(decided),
-            changed(&before, &after),
-            after.len(),
-            milliseconds(end),
+            "{what}: decided after {} ms, {written:?} decisions written; nothing left to do after {} ms",
+            spread(decided),
+            spread(quiet),
         );
     }
     control.stop().await;

@@ -18,6 +18,8 @@ use crate::verify;
 
 const SECTION: &str = "Memory";
 const NAMESPACE: &str = "bench-memory";
+const IDLE: &str = "idle";
+const IDLE_HUB: &str = "idle, with the control plane in it";
 /// For a server to finish what it does after an answer.
 const SETTLE: Duration = Duration::from_secs(3);
 
@@ -38,7 +40,14 @@ pub(crate) async fn measure(
             .stop()
             .await?;
     }
-    Ok(())
+    let hub = servers.start_hub().await?;
+    tokio::time::sleep(settle(arguments)).await;
+    record(&hub, IDLE_HUB, report)?;
+    hub.stop().await
+}
+
+fn settle(arguments: &ApiArguments) -> Duration {
+    if arguments.quick { SETTLE / 10 } else { SETTLE }
 }
 
 async fn fill_and_record(
@@ -46,9 +55,9 @@ async fn fill_and_record(
     arguments: &ApiArguments,
     report: &mut Report,
 ) -> Result<(), BenchError> {
-    let settle = if arguments.quick { SETTLE / 10 } else { SETTLE };
+    let settle = settle(arguments);
     tokio::time::sleep(settle).await;
-    record(running, 0, report)?;
+    record(running, IDLE, report)?;
     let client = running.client(arguments.connections).await?;
     make_namespace(&client, NAMESPACE).await?;
     let mut present = 0;
@@ -56,7 +65,7 @@ async fn fill_and_record(
         fill(&client, present..count, arguments.concurrency).await?;
         present = count;
         tokio::time::sleep(settle).await;
-        record(running, count, report)?;
+        record(running, &format!("{count} objects"), report)?;
     }
     // Reading back takes memory too: it comes last.
     verify::collection(&client, &CONFIG_MAP, NAMESPACE, present, 0).await
@@ -115,7 +124,7 @@ async fn fill(
     Ok(())
 }
 
-fn record(running: &Running, count: usize, report: &mut Report) -> Result<(), BenchError> {
+fn record(running: &Running, what: &str, report: &mut Report) -> Result<(), BenchError> {
     let each: Vec<(&Process, Memory)> = running
         .processes
         .iter()
@@ -124,16 +133,11 @@ fn record(running: &Running, count: usize, report: &mut Report) -> Result<(), Be
     let all = each
         .iter()
         .fold(Memory::default(), |sum, (_, memory)| sum + *memory);
-    let what = if count == 0 {
-        "idle".to_owned()
-    } else {
-        format!("{count} objects")
-    };
     let label = |text: String| Label::new(SECTION, text, Unit::Megabytes);
     let resident = label(format!("{what}: resident"));
-    let goal = match count {
-        0 => Some(Goal::Below(40.0)),
-        100_000 => Some(Goal::Below(1_000.0)),
+    let goal = match what {
+        IDLE => Some(Goal::Below(40.0)),
+        "100000 objects" => Some(Goal::Below(1_000.0)),
         _ => None,
     };
     report.record(

@@ -97,6 +97,11 @@ impl Servers {
         }
     }
 
+    /// Starts the embedded one without any data, as a hub: with the control plane in it.
+    pub(crate) async fn start_hub(&self) -> Result<Running, BenchError> {
+        self.embedded.start_whole().await
+    }
+
     /// Ends one and starts it again with the data that it has: the embedded one is killed, the real one told to end.
     pub(crate) async fn start_again(&self, running: Running) -> Result<Running, BenchError> {
         match (running.keeper, &self.real) {

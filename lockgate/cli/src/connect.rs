@@ -135,6 +135,8 @@ pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
+    /// What the client was made of.
+    pub(crate) config: Config,
     /// Its URL, for messages.
     pub(crate) url: String,
     /// The namespace of the context.
@@ -145,7 +147,7 @@ impl Connection {
     pub(crate) fn new(config: Config) -> Result<Self, Failure> {
         let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = config.default_namespace.clone();
-        let client = Client::try_from(config).map_err(|e| {
+        let client = Client::try_from(config.clone()).map_err(|e| {
             Failure::Other(format!(
                 "failed to set up a connection to {url}: {}",
                 innermost(&e)
@@ -153,6 +155,7 @@ impl Connection {
         })?;
         Ok(Self {
             client,
+            config,
             url,
             namespace,
         })

@@ -24,8 +24,8 @@ use crate::gates::{self, FeatureGates};
 /// What is under way at the end has this long to arrive; what does not is done by the next start.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
-/// The groups and versions without which nothing works.
-const NEEDED: &[&str] = &[
+/// The groups and versions of a hub of ours.
+const OURS: &[&str] = &[
     "/apis/policy.karmada.io/v1alpha1",
     "/apis/work.karmada.io/v1alpha2",
     "/apis/work.karmada.io/v1alpha1",
@@ -135,6 +135,7 @@ async fn controller(arguments: &ControllerArguments) -> Result<ExitCode, Failure
 
 fn options(arguments: &ControllerArguments, connection: &Connection) -> HubOptions {
     let mut options = HubOptions::new(connection.client.clone());
+    options.config = Some(connection.config.clone());
     options.gates = arguments.feature_gates.over(gates::CONTROLLER);
     options.election = arguments.leader_elect.then(|| {
         let duration = Duration::from_secs(arguments.lease_duration.into());
@@ -154,12 +155,13 @@ fn options(arguments: &ControllerArguments, connection: &Connection) -> HubOptio
 
 /// Asked before the election: without the definitions there is not even a namespace for the lease.
 async fn check_installed(connection: &Connection) -> Result<(), Failure> {
-    for path in NEEDED {
-        if connection.get::<Value>(path).await?.is_none() {
-            return Err(Failure::Other(crds::missing(&connection.url)));
+    for path in OURS {
+        if connection.get::<Value>(path).await?.is_some() {
+            // If others are missing, somebody deleted them, and whoever leads makes them again.
+            return Ok(());
         }
     }
-    Ok(())
+    Err(Failure::Other(crds::missing(&connection.url)))
 }
 
 fn failure(error: &HubError, connection: &Connection) -> Failure {

@@ -22,6 +22,9 @@ pub(crate) enum Failure {
     /// Exit code 4.
     #[error("failed to write in {}: {source}; choose another directory with --data-dir, or use --ephemeral", path.display())]
     Unwritable { path: PathBuf, source: std::io::Error },
+    /// Exit code 4.
+    #[error("failed to write the audit log {}: {source}; choose another folder with --audit-log", path.display())]
+    UnwritableLog { path: PathBuf, source: std::io::Error },
     /// Exit code 5.
     #[error("{} is in use by another lockgate: stop that one, or choose another directory with --data-dir", path.display())]
     DirectoryInUse { path: PathBuf },
@@ -42,7 +45,7 @@ impl Failure {
             Self::Other(_) => 1,
             Self::Usage(_) => 2,
             Self::PortInUse { .. } => 3,
-            Self::Unwritable { .. } => 4,
+            Self::Unwritable { .. } | Self::UnwritableLog { .. } => 4,
             Self::DirectoryInUse { .. } => 5,
             Self::Damaged(_) => 6,
             Self::LeaseLost => 7,

@@ -193,6 +193,7 @@ impl Subject {
             work_id: &work_id,
             cluster: &self.cluster,
             replicas: target.filter(|_| is_workload).map(|target| target.replicas),
+            keeps: false,
             completions: render::completions(spec, &self.template).get(cluster).copied(),
             reviser: self
                 .interpreter

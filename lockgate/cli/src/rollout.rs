@@ -5,6 +5,7 @@
 //! becomes of each, [`show`] prints.
 
 mod command;
+mod compliance;
 mod fleet;
 mod history;
 mod holder;

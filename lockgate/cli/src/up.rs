@@ -1,5 +1,6 @@
 //! `lockgate up`: a hub and member clusters in one process, each an API server on a loopback port of its own.
 
+mod audit;
 mod cluster;
 mod control;
 mod directory;
@@ -25,7 +26,7 @@ const MAX_MEMBERS: u16 = 1000;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 1 failure, 2 usage, 3 port in use, 4 directory not writable, 5 directory in use, \
+    after_help = "Exit codes: 1 failure, 2 usage, 3 port in use, 4 directory or audit log not writable, 5 directory in use, \
                         6 damaged data; with -- CMD, the command's own."
 )]
 pub(crate) struct UpArguments {
@@ -56,6 +57,9 @@ pub(crate) struct UpArguments {
     /// How long a workload takes to become ready in the members, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     ready_after: u64,
+    /// Log every request, a file for each server: hub.log, member1.log, … (see docs/api-server.md)
+    #[arg(long, value_name = "FOLDER")]
+    audit_log: Option<PathBuf>,
     /// Run this command with KUBECONFIG set, and exit with its code
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
@@ -74,6 +78,7 @@ impl UpArguments {
             feature_gates: FeatureGates::default(),
             bare: false,
             ready_after: 500,
+            audit_log: None,
             command,
         }
     }
@@ -149,9 +154,13 @@ async fn start_clusters(
         let port = ports.get(&name).unwrap_or(0);
         (name, Role::Member { delay }, port)
     }));
-    let starting = wanted
-        .iter()
-        .map(|(name, role, port)| Cluster::start(name, *role, *port, directory, pki));
+    let starting = wanted.iter().map(|(name, role, port)| async {
+        let audit = match &arguments.audit_log {
+            Some(folder) => Some(audit::open(folder, name)?),
+            None => None,
+        };
+        Cluster::start(name, *role, *port, directory, pki, audit).await
+    });
     let clusters = futures::future::try_join_all(starting).await?;
     for cluster in &clusters {
         ports.set(&cluster.name, cluster.port());
@@ -235,6 +244,9 @@ fn print_banner(
         "\n  data        {kept}\n  kubeconfig  {}",
         kubeconfig.display()
     ));
+    if let Some(folder) = &arguments.audit_log {
+        print(&format!("  audit log   {}", folder.display()));
+    }
     print(&format!(
         "\nNext, in another terminal:\n\n  export KUBECONFIG={}\n  kubectl get clusters\n{}\nCtrl-C stops it.",
         kubeconfig.display(),

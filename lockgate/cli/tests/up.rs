@@ -235,3 +235,44 @@ async fn keys_are_readable_by_their_owner_alone() {
         assert_eq!(mode & 0o077, 0, "{file} has mode {mode:o}");
     }
 }
+
+#[tokio::test]
+async fn requests_are_logged_in_a_file_for_each_server() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("logs/audit");
+    let arguments = ["--members", "1", "--port", "0", "--audit-log", text(&folder)];
+    for start in 1..=2 {
+        let mut fleet = Fleet::start(&arguments, directory.path()).await;
+        for cluster in ["hub", "member1"] {
+            let mut connection = fleet.connect(cluster).await;
+            connection
+                .send("GET", "/api/v1/namespaces/default/configmaps/none", None)
+                .await;
+        }
+        assert_eq!(fleet.interrupt().await, 0);
+        for cluster in ["hub", "member1"] {
+            let file = folder.join(format!("{cluster}.log"));
+            let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{mode:o}");
+            let log = std::fs::read_to_string(&file).unwrap();
+            let asked = log.lines().filter(|line| {
+                let event: serde_json::Value = serde_json::from_str(line).unwrap();
+                event["objectRef"]["name"] == "none"
+                    && event["user"]["username"] == "lockgate-admin"
+                    && event["sourceIPs"] == json!(["127.0.0.1"])
+            });
+            assert_eq!(asked.count(), start, "{cluster}");
+        }
+    }
+    let (code, said) = run(&[
+        "--ephemeral",
+        "--port",
+        "0",
+        "--audit-log",
+        text(&folder.join("hub.log")),
+    ])
+    .await;
+    assert_eq!(code, 4);
+    assert!(said.contains("--audit-log"), "{said}");
+}

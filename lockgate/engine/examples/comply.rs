@@ -89,6 +89,8 @@ fn main() {
                 generation: 1,
                 enforce: rules.enforce,
                 prune: rules.prune,
+                unpruned: None,
+                never: rules.never(),
                 now: Timestamp::UNIX_EPOCH,
             };
             status = conclude(&status, &evaluated).status;

@@ -15,6 +15,7 @@ mod record;
 mod skip;
 mod standing;
 mod switch;
+mod versions;
 
 pub use binding::{
     activated_spec, held_suspension, only_waits, propagation_differs, reference, suspension_of, would_wait,
@@ -25,7 +26,8 @@ pub use mark::{Claim, ClaimKind};
 pub use order::{is_users, last_written, tell_selectors};
 pub use record::{Change, Record};
 pub use skip::{SkipReason, skip_kind, skip_template};
-pub use standing::{Counts, Standing, orphaned, preemption, standing};
+pub use standing::{Counts, Standing, Unserved, effective, kinds_served, orphaned, preemption, standing};
+pub use versions::{VersionInput, template_version};
 
 use std::sync::Arc;
 

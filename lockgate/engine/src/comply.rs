@@ -13,6 +13,7 @@
 pub mod compare;
 pub mod diff;
 pub mod judge;
+pub mod known;
 pub mod merge;
 pub mod namespaces;
 pub mod objects;
@@ -22,6 +23,7 @@ pub mod status;
 pub mod words;
 
 pub use judge::{Judged, Objects, Remedy, Served, Standing, Subject, judge, status_fits};
+pub use known::Known;
 pub use objects::is_same;
 pub use rules::{Compliance, Every, Fault, Prune, Recreate, Rules, Template};
-pub use status::{Concluded, Evaluated, Outcome, awaits_status, conclude, is_new};
+pub use status::{Concluded, Evaluated, Outcome, Unpruned, awaits_status, conclude};

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::place::filter::{taint_text, tolerates};
 
 pub use state::Carried;
-pub use tasks::{Finished, finish, grace_ends, is_direct};
+pub use tasks::{Finished, finish, grace_ends, is_direct, is_paused};
 
 /// How long an application may be unhealthy, if nobody says.
 const TOLERATED: i64 = 300;

@@ -17,15 +17,17 @@ pub mod run;
 pub mod simulate;
 pub mod standing;
 
+mod copies;
 mod rollouts;
 mod strategy;
 mod suspension;
 
+pub use copies::{divides, lacks};
 pub use rollouts::{RolloutIndex, is_about};
 pub use strategy::{FollowError, Followed, ranked};
 pub use suspension::{
-    CLUSTERS_KNOWN, HeldBy, Holds, Referrer, ReleaseInput, clusters_known, extent, is_everywhere, named,
-    rollout_status, suspended_by,
+    CLUSTERS_KNOWN, HeldBy, Holds, Marks, Referrer, ReleaseInput, clusters_known, extent, is_everywhere,
+    named, rollout_status, suspended_by,
 };
 
 use std::collections::BTreeSet;
@@ -106,22 +108,22 @@ pub enum Motion {
     Fewer,
     /// It is to have more, or its first copy.
     More,
-    /// Neither; and whether it has what it was told.
+    /// Neither; and whether it [`lacks`] its copy, or replicas that it was told of before.
     Still {
-        /// Whether it has.
-        applied: bool,
+        /// Whether it does.
+        lacks: bool,
     },
 }
 
-/// Whether fewer replicas wait, as removals do: somebody else gets more, or has not got what it was told. Fewer replicas
-/// alone wait for nobody.
+/// Whether fewer replicas wait, as removals do: somebody else gets more, or has not got what it was given before. Fewer
+/// replicas alone wait for nobody, and neither do those that go to no other cluster.
 pub fn fewer_wait(motions: impl IntoIterator<Item = Motion>) -> bool {
     let (mut fewer, mut adds) = (false, false);
     for motion in motions {
         match motion {
             Motion::Fewer => fewer = true,
-            Motion::More | Motion::Still { applied: false } => adds = true,
-            Motion::Still { applied: true } => {}
+            Motion::More | Motion::Still { lacks: true } => adds = true,
+            Motion::Still { lacks: false } => {}
         }
     }
     fewer && adds

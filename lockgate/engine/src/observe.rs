@@ -26,9 +26,13 @@ use crate::object::TemplateId;
 
 pub use binding::{Scheduled, WorkView, aggregate_works, fully_applied, is_failing, scheduled};
 pub use compliance::overall_compliance;
+pub use health::has_rule;
 pub(crate) use template::is_behind;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
-pub use work::{OBSERVED, UNDISPUTED, applied, dispatching, disputed, is_applied, suspended, unobserved};
+pub use work::{
+    APPLIED, OBSERVED, RECREATE_FAILED, UNDISPUTED, applied, dispatching, disputed, has_copy, is_applied,
+    suspended, unobserved,
+};
 
 /// How a member object does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -132,6 +132,8 @@ pub enum RejectionReason {
     SpreadField,
     /// It fits, and as many clusters as are wanted were chosen before it.
     SpreadLimit,
+    /// It fits, and with all that fit the spread cannot be met.
+    SpreadUnmet,
     /// It fits, and no replica fell to it.
     NoReplicas,
     /// It fits, and has no room for what is wanted.
@@ -151,6 +153,7 @@ impl RejectionReason {
             Self::WorkloadAntiAffinity => "WorkloadAntiAffinity",
             Self::SpreadField => "SpreadField",
             Self::SpreadLimit => "SpreadLimit",
+            Self::SpreadUnmet => "SpreadUnmet",
             Self::NoReplicas => "NoReplicas",
             Self::NoRoom => "NoRoom",
         }
@@ -256,7 +259,11 @@ fn attempt(
     };
     let (chosen, left) = match spread::choose(fits, placement, want) {
         Ok(choice) => choice,
-        Err(message) => return Err(short(rejections, message)),
+        Err(why) if why.of_room => return Err(short(rejections, why.message)),
+        Err(why) => {
+            tell_groups(placement, &candidates, rejections);
+            return Err(unschedulable(why.message));
+        }
     };
     for fit in left {
         let message = format!(
@@ -284,6 +291,25 @@ fn attempt(
         }
     }
     Ok(targets)
+}
+
+/// Says of every cluster that fits for which groups it stands: together they were not what the spread asks for.
+fn tell_groups(placement: &Placement, fits: &[Fit<'_>], rejections: &mut Rejections) {
+    for fit in fits {
+        let groups = spread::groups_of(fit.cluster, placement);
+        let message = match groups.as_str() {
+            "" => "it fits, and the spread cannot be met with those that fit".to_owned(),
+            groups => format!("it fits, for {groups}, and the spread cannot be met with those that fit"),
+        };
+        let help = "let clusters of other groups fit, lower minGroups, or raise maxGroups";
+        rejections.add(
+            fit.cluster,
+            fit.index,
+            RejectionReason::SpreadUnmet,
+            message,
+            help,
+        );
+    }
 }
 
 /// The clusters that pass every filter, by name; at least one.

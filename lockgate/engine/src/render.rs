@@ -34,7 +34,9 @@ pub use digest::{
     activated_hash, content_hash, inputs_digest, inputs_digest_with, manifest_hash, namespace_digest,
 };
 pub use explain::{Explained, FieldChange, Step, changes, explain};
-pub use overrides::{OverrideError, SelectedRule, matching_policies, relevant_overrides, rules_for_cluster};
+pub use overrides::{
+    OverrideError, SelectedRule, matching_policies, may_set_replicas, relevant_overrides, rules_for_cluster,
+};
 pub use prune::prune;
 pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};
 pub(crate) use requirements::requirements;
@@ -42,6 +44,7 @@ pub(crate) use requirements::resource_request as pod_request;
 pub use workload::{Workload, completions, workload};
 
 use stamp::Stamp;
+pub(crate) use stamp::resolution;
 
 /// What a Work may weigh: the request that etcd takes by default, less room for the Work's own metadata and status.
 pub const WORK_LIMIT: usize = 1536 * 1024 - 128 * 1024;
@@ -61,6 +64,8 @@ pub struct RenderInput<'a> {
     pub cluster: &'a Cluster,
     /// The replicas that the cluster gets; none for what is no workload.
     pub replicas: Option<i64>,
+    /// Whether these are the replicas that it has, and keeps whatever overrides say: it gets fewer when others have theirs.
+    pub keeps: bool,
     /// The completions of a Job that the cluster gets; none to keep the template's.
     pub completions: Option<i64>,
     /// How replicas are given to a manifest, if a script says so.
@@ -136,7 +141,25 @@ pub fn render(input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
     carry(&mut manifest, input);
     let stamp = Stamp::bound(input);
     let digest = digest::of_input(input, &rules);
-    finish(manifest, input.template, input.cluster, &rules, &stamp, digest)
+    let mut warnings = Vec::new();
+    override_by(&mut manifest, input.cluster, &rules, &mut warnings)?;
+    if input.keeps && overrides::rules_may_set_replicas(&rules) {
+        revise(&mut manifest, input)?;
+    }
+    finish(manifest, input.template, &rules, &stamp, digest, warnings)
+}
+
+/// The replicas that a cluster gets in the end: those that it is given, unless overrides may say otherwise. Then it is rendered,
+/// and `count` reads them; none where that fails.
+pub fn replicas_after_overrides(
+    input: &RenderInput<'_>,
+    count: impl FnOnce(&Value) -> Option<i64>,
+) -> Option<i64> {
+    let rules = relevant_overrides(input.template, input.cluster, input.overrides);
+    if input.replicas.is_none() || !overrides::rules_may_set_replicas(&rules) {
+        return input.replicas;
+    }
+    count(&render(input).ok()?.manifest)
 }
 
 /// A template without what servers write.
@@ -171,6 +194,16 @@ fn carry(manifest: &mut Value, input: &RenderInput<'_>) {
 }
 
 impl RenderInput<'_> {
+    /// The same with the replicas that the cluster has.
+    #[must_use]
+    pub fn keeping(self, replicas: i64) -> Self {
+        Self {
+            replicas: Some(replicas),
+            keeps: true,
+            ..self
+        }
+    }
+
     /// What the application took along to this cluster.
     fn carried(&self) -> Option<Carried> {
         Carried::on(self.binding).filter(|carried| carried.cluster == self.cluster.metadata.name)
@@ -188,20 +221,29 @@ pub fn render_namespace(
     let rules = relevant_overrides(namespace, cluster, overrides);
     let stamp = Stamp::unbound(work_id, cluster);
     let digest = digest::of_namespace(namespace, &rules);
-    finish(bare(namespace), namespace, cluster, &rules, &stamp, digest)
+    let (mut manifest, mut warnings) = (bare(namespace), Vec::new());
+    override_by(&mut manifest, cluster, &rules, &mut warnings)?;
+    finish(manifest, namespace, &rules, &stamp, digest, warnings)
 }
 
-/// Everything after the replicas.
+fn override_by(
+    manifest: &mut Value,
+    cluster: &Cluster,
+    rules: &[SelectedRule<'_>],
+    warnings: &mut Vec<String>,
+) -> Result<(), RenderError> {
+    Ok(overrides::apply(manifest, rules, &cluster.metadata.name, warnings).map_err(Box::new)?)
+}
+
+/// Everything after the overrides.
 fn finish(
     mut manifest: Value,
     template: &Value,
-    cluster: &Cluster,
     rules: &[SelectedRule<'_>],
     stamp: &Stamp<'_>,
     digest: String,
+    warnings: Vec<String>,
 ) -> Result<Rendered, RenderError> {
-    let mut warnings = Vec::new();
-    overrides::apply(&mut manifest, rules, &cluster.metadata.name, &mut warnings).map_err(Box::new)?;
     // Overrides see what people wrote; what must not be sent goes also if an override put it there.
     prune(&mut manifest);
     let work_name = names::work_name(

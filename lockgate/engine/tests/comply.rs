@@ -8,9 +8,12 @@ use jiff::Timestamp;
 use lockgate_api::ocm::configuration::{ConfigurationSpec, ConfigurationStatus};
 use lockgate_engine::comply::{
     Compliance, Concluded, Evaluated, Fault, Judged, Objects, Outcome, Prune, Remedy, Rules, Served,
-    Standing, Subject, awaits_status, conclude, judge, status as statuses, status_fits, words,
+    Standing, Subject, Unpruned, awaits_status, conclude, judge, status as statuses, status_fits, words,
 };
 use serde_json::{Value, json};
+
+#[path = "comply/pruning.rs"]
+mod pruning;
 
 /// Objects of one kind.
 struct World(Vec<Value>);
@@ -356,6 +359,8 @@ fn status(rules: &Rules, outcomes: &[Outcome], previous: &ConfigurationStatus, g
             generation,
             enforce: rules.enforce,
             prune: rules.prune,
+            unpruned: None,
+            never: rules.never(),
             now: now(),
         },
     )
@@ -398,106 +403,34 @@ fn a_second_look_says_nothing_new() {
 }
 
 #[test]
-fn what_nobody_speaks_of_waits_until_the_policy_enforces() {
-    let policy = |action: &str, name: &str| {
+fn a_policy_says_that_it_is_not_looked_at_again() {
+    let never = |state: &str| {
         rules(
-            &json!({"remediationAction": action, "pruneObjectBehavior": "DeleteIfCreated", "object-templates":
-            [{"complianceType": "musthave", "objectDefinition": wanted(name, &json!({}))}]}),
+            &json!({"evaluationInterval": {state: "never"}, "object-templates":
+            [{"complianceType": "musthave", "objectDefinition": wanted("box", &json!({}))}]}),
         )
         .unwrap()
     };
-    let old = policy("enforce", "old");
-    let (subject, mut judged) = outcome(&old, &["shop"], &[]);
-    judged[0].standing = Standing::Created;
-    judged[0].made = true;
-    judged[0].uid = "uid-old".to_owned();
-    let made = status(&old, &[Ok((subject, judged))], &ConfigurationStatus::default(), 1);
-    assert!(made.prune.is_empty());
-    let objects = [
-        config_map("shop", "old", &json!({})),
-        config_map("shop", "new", &json!({})),
-    ];
-    let informs = policy("inform", "new");
-    let found = || Ok(outcome(&informs, &["shop"], &objects));
-    let waiting = status(&informs, &[found()], &made.status, 2);
-    assert!(waiting.prune.is_empty());
-    assert_eq!(waiting.status.pending_prune.len(), 1);
-    let waiting = status(&informs, &[found()], &waiting.status, 2);
-    assert_eq!(waiting.status.pending_prune.len(), 1, "and again");
-    let enforces = policy("enforce", "new");
-    // What cannot be followed prunes nothing.
-    let fault = status(&enforces, &[Err(Fault::template("wrong"))], &waiting.status, 3);
-    assert!(fault.prune.is_empty());
-    let due = status(&enforces, &[found()], &fault.status, 4);
-    assert_eq!(due.prune.len(), 1);
-    assert_eq!(due.prune[0].object.metadata.name, "old");
-    // Somebody else's is not pruned.
-    assert!(
-        due.status
-            .related_objects
-            .iter()
-            .all(|one| !statuses::goes(one, Prune::IfCreated))
-    );
-    assert!(statuses::goes(&due.status.related_objects[0], Prune::All));
-    // Wanted again, it stays.
-    let back = status(
-        &old,
-        &[Ok(outcome(&old, &["shop"], &objects))],
-        &waiting.status,
-        3,
-    );
-    assert!(back.prune.is_empty() && back.status.pending_prune.is_empty());
-}
-
-#[test]
-fn what_was_only_informed_about_is_never_pruned() {
-    let policy = |action: &str, name: &str| {
-        rules(
-            &json!({"remediationAction": action, "pruneObjectBehavior": "DeleteAll", "object-templates":
-            [{"complianceType": "musthave", "objectDefinition": wanted(name, &json!({}))}]}),
-        )
-        .unwrap()
-    };
-    let objects = [
-        config_map("shop", "old", &json!({})),
-        config_map("shop", "new", &json!({})),
-    ];
-    let look = |action: &str, name: &str, previous: &ConfigurationStatus, generation| {
-        let rules = policy(action, name);
-        let found = Ok(outcome(&rules, &["shop"], &objects));
-        status(&rules, &[found], previous, generation)
-    };
-    let informed = look("inform", "old", &ConfigurationStatus::default(), 1).status;
-    assert!(statuses::all_that_goes(&informed, Prune::All).is_empty());
-    let next = look("enforce", "new", &informed, 2);
-    assert!(next.prune.is_empty() && next.status.pending_prune.is_empty());
-    // What was enforced once stays what it is while the policy informs.
-    let enforced = look("enforce", "old", &informed, 2).status;
-    let informs = look("inform", "old", &enforced, 3).status;
-    assert_eq!(statuses::all_that_goes(&informs, Prune::All).len(), 1);
-    assert_eq!(look("enforce", "new", &informs, 4).prune.len(), 1);
-}
-
-#[test]
-fn what_is_too_much_to_tell_is_not_pruned() {
-    let rules = rules(
-        &json!({"remediationAction": "enforce", "pruneObjectBehavior": "DeleteAll", "object-templates":
-        [{"complianceType": "musthave", "objectSelector": {}, "objectDefinition": wanted("", &json!({}))}]}),
-    )
-    .unwrap();
-    let named = |number: usize| config_map("shop", &format!("box-{number:05}"), &json!({}));
-    let many: Vec<Value> = (500..1500).map(named).collect();
-    let first = status(
-        &rules,
-        &[Ok(outcome(&rules, &["shop"], &many))],
-        &ConfigurationStatus::default(),
-        1,
-    );
-    assert_eq!(first.status.related_objects.len(), 1000);
-    let more: Vec<Value> = (0..1500).map(named).collect();
-    let next = status(&rules, &[Ok(outcome(&rules, &["shop"], &more))], &first.status, 1);
-    assert_eq!(next.status.related_objects.len(), 1000);
-    assert!(next.prune.is_empty(), "{} would go", next.prune.len());
+    let there = [config_map("shop", "box", &json!({}))];
+    let missing: [Value; 0] = [];
+    for (state, objects, last) in [
+        ("compliant", &there[..], true),
+        ("compliant", &missing[..], false),
+        ("noncompliant", &there[..], false),
+        ("noncompliant", &missing[..], true),
+    ] {
+        let rules = never(state);
+        let found = Ok(outcome(&rules, &["shop"], objects));
+        let message = status(&rules, &[found], &ConfigurationStatus::default(), 1)
+            .status
+            .history[0]
+            .message
+            .clone();
+        let end = format!(
+            ". This policy will not be evaluated again due to spec.evaluationInterval.{state} being set to \"never\"."
+        );
+        assert_eq!(message.ends_with(&end), last, "{message}");
+    }
 }
 
 #[test]

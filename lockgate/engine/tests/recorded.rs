@@ -87,6 +87,7 @@ impl Recorded {
             work_id,
             cluster: &cluster,
             replicas: workload(template).and(target).map(|target| target.replicas),
+            keeps: false,
             completions: None,
             reviser: None,
             overrides: &self.overrides,
@@ -167,6 +168,7 @@ fn members_agree_with_their_works() {
             work_generation: 1,
             uid: object::meta_text(live, "uid").to_owned(),
             version: version_of(live),
+            replicas: None,
         };
         let mut drifted = live.clone();
         let (pointer, value) = match object::text(live, "kind") {

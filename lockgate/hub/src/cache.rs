@@ -11,19 +11,22 @@ mod outbox;
 mod state;
 #[cfg(test)]
 mod tests;
+mod writing;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use machinery_value::labels::LabelSelector;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
+use tokio::sync::watch;
 
 use item::Item;
 pub(crate) use item::Lifetime;
 pub(crate) use outbox::OnChange;
 use outbox::{News, Outbox};
 use state::State;
+use writing::Writes;
 
 use crate::link::LinkError;
 use crate::resource::Resource;
@@ -125,7 +128,8 @@ pub struct Cache {
     slim: Option<Slim>,
     state: RwLock<State>,
     outbox: Outbox,
-    trouble: Mutex<Option<LinkError>>,
+    writes: Writes,
+    trouble: watch::Sender<Option<LinkError>>,
 }
 
 impl Cache {
@@ -144,7 +148,8 @@ impl Cache {
             slim: None,
             state: RwLock::default(),
             outbox: Outbox::new(on_change),
-            trouble: Mutex::new(None),
+            writes: Writes::default(),
+            trouble: watch::Sender::new(None),
         }
     }
 
@@ -236,7 +241,12 @@ impl Cache {
 
     /// Why the watch does not work at the moment, if it does not.
     pub fn trouble(&self) -> Option<LinkError> {
-        self.trouble.lock().clone()
+        self.trouble.borrow().clone()
+    }
+
+    /// What becomes of the trouble, from now on.
+    pub(crate) fn troubles(&self) -> watch::Receiver<Option<LinkError>> {
+        self.trouble.subscribe()
     }
 
     /// Takes in the answer to our own write, so that the next pass sees it without waiting for the watch. An answer that says

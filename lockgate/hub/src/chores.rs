@@ -3,11 +3,11 @@
 
 use std::sync::Weak;
 
-use lockgate_api::{PropagationPolicy, definitions, keys, names};
+use lockgate_api::{PropagationPolicy, keys, names};
 use lockgate_engine::gate;
-use serde_json::Value;
 
 use crate::cache::Key;
+use crate::install;
 use crate::link::LinkError;
 use crate::rebalance;
 use crate::resource::Resource;
@@ -57,35 +57,13 @@ pub(crate) async fn pass(state: &State, chore: &Chore) -> Result<(), PassError> 
     }
 }
 
-/// Makes one of our definitions again if it is gone by the server's own word.
 async fn keep_definition(state: &State, name: &str) -> Result<(), PassError> {
-    let ours: Vec<Value> = definitions::crds();
-    let Some(definition) = ours
-        .iter()
-        .find(|definition| definition["metadata"]["name"] == name)
-    else {
-        return Ok(());
-    };
-    let resource = Resource::crds();
-    match state.link.get(&resource.object("", name)).await {
-        Ok(_) => return Ok(()),
-        Err(LinkError::NotFound) => {}
-        Err(error) => {
-            let what = "failed to ask for a definition";
-            return Err(PassError::Link { what, error });
-        }
-    }
-    let body = serde_json::to_vec(definition).unwrap_or_default();
-    match state.link.create(&resource.collection(""), body).await {
-        Ok(_) | Err(LinkError::AlreadyExists) => {
-            tracing::warn!(definition = %name, "somebody deleted it: made again");
-            Ok(())
-        }
-        Err(error) => Err(PassError::Link {
+    install::make_again(&state.link, name)
+        .await
+        .map_err(|error| PassError::Link {
             what: "failed to make a definition again",
             error,
-        }),
-    }
+        })
 }
 
 /// Lets the Works of a cluster go without asking the member, which is left as it is, our marks included.

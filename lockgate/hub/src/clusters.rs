@@ -26,8 +26,10 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use lockgate_api::cluster::SecretReference;
 use lockgate_api::{Cluster, ClusterTaintPolicy, keys, names};
 use lockgate_engine::cluster::{Difference, Leaving, Thresholds};
@@ -41,8 +43,15 @@ use crate::discovery::Discovery;
 use crate::election::Guard;
 use crate::events::Events;
 use crate::link::Link;
+use crate::metrics::Metrics;
 use crate::resource::Resource;
 use crate::watch::{Following, follow};
+
+/// How often it is looked whether all Clusters are taken in, at the start.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// How many seconds placements wait for a member to say what it has room for.
+const PATIENCE: i64 = 30;
 
 /// How many Works are left in a cluster's execution namespace; `None` while that is not known for certain.
 pub type CountWorks = Arc<dyn Fn(&str) -> Option<usize> + Send + Sync>;
@@ -64,6 +73,8 @@ pub struct ClustersOptions {
     pub guard: Guard,
     /// Where events go.
     pub events: Events,
+    /// Where figures are kept.
+    pub metrics: Arc<Metrics>,
     /// Counts the Works that are left.
     pub works: CountWorks,
     /// The policies that put taints on clusters.
@@ -91,8 +102,27 @@ pub enum ClusterChange {
     Capacity(String),
     /// The cluster leaves, or leaves in another way than before.
     Leaving(String),
+    /// Something else about the Cluster changed, on which nothing depends.
+    Other(String),
     /// The Cluster is no more.
     Gone(String),
+}
+
+impl ClusterChange {
+    /// The cluster that changed.
+    pub fn cluster(&self) -> &str {
+        match self {
+            Self::Joined(name)
+            | Self::Link(name)
+            | Self::Kinds(name)
+            | Self::Fingerprint(name)
+            | Self::Properties(name, _)
+            | Self::Capacity(name)
+            | Self::Leaving(name)
+            | Self::Other(name)
+            | Self::Gone(name) => name,
+        }
+    }
 }
 
 /// The reconciler of Clusters; it ends when this is dropped.
@@ -145,6 +175,8 @@ struct State {
     capacity: Option<Arc<Mutex<capacity::Collector>>>,
     /// Whether what it has room for is known as far as it can be.
     measured: bool,
+    /// Since when somebody waits for that, in seconds; 0 while nobody does.
+    awaited: AtomicI64,
     /// How often its task was asked to look, and up to which of these it has looked.
     asked: u64,
     done: u64,
@@ -224,12 +256,16 @@ impl Clusters {
             }
             return false;
         }
+        let now = self.shared.options.clock.now();
         let states = self.shared.states.read();
-        states.values().all(|state| {
+        // All are looked at, so that they are waited for at the same time.
+        let waiting = states.values().filter(|state| {
             let cannot =
                 state.link.is_none() || state.cluster.metadata.deleting() || !is_ready(&state.cluster);
-            cannot || (state.measured && state.capacity.is_some())
-        })
+            let known = cannot || (state.measured && state.capacity.is_some());
+            is_waited_for(&state.awaited, known, now)
+        });
+        waiting.count() == 0
     }
 
     /// Whether members are asked what they have room for.
@@ -248,12 +284,25 @@ impl Clusters {
         &self.caches.clusters.cache
     }
 
-    /// Returns once all Clusters are known.
+    /// Returns once all Clusters are known, and taken in: whoever places with some of them would move what is on the others.
     pub async fn wait_synced(&self) {
         self.caches.wait_synced().await;
+        while !self.are_taken_in() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 
-    /// Whether everything that was seen was acted on. Probes that are not due yet do not count.
+    fn are_taken_in(&self) -> bool {
+        let states = self.shared.states.read();
+        let mut all = true;
+        self.cache().for_each(|cached| {
+            // One that cannot be read is never taken in, and holds nobody up.
+            all = all && (states.contains_key(&*cached.key.name) || cached.parse::<Cluster>().is_err());
+        });
+        all
+    }
+
+    /// Whether everything that was seen was acted on. By a clock that is moved by hand, a probe that is due is something to do.
     pub fn idle(&self) -> bool {
         self.caches.clusters.cache.synced()
             && self.shared.dirty.lock().is_empty()
@@ -265,6 +314,18 @@ impl Clusters {
                 .values()
                 .all(|state| state.asked == state.done && (state.measured || !is_ready(&state.cluster)))
     }
+}
+
+/// Whether somebody waits for what a member has room for. After a while nobody does: it counts with what it told last, or
+/// with nothing, and one member that lists its pods for ever holds up no other.
+fn is_waited_for(awaited: &AtomicI64, known: bool, now: Timestamp) -> bool {
+    if known {
+        awaited.store(0, Ordering::Release);
+        return false;
+    }
+    let begun = awaited.compare_exchange(0, now.as_second(), Ordering::AcqRel, Ordering::Acquire);
+    let since = begun.err().unwrap_or(now.as_second());
+    now.as_second() < since.saturating_add(PATIENCE)
 }
 
 fn is_ready(cluster: &Cluster) -> bool {
@@ -351,5 +412,22 @@ struct AbortOnDrop(tokio::task::JoinHandle<()>);
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_waited_for_for_ever() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let awaited = AtomicI64::new(0);
+        assert!(is_waited_for(&awaited, false, at(100)));
+        assert!(is_waited_for(&awaited, false, at(99 + PATIENCE)));
+        assert!(!is_waited_for(&awaited, false, at(100 + PATIENCE)));
+        // Once it has told, it is waited for anew.
+        assert!(!is_waited_for(&awaited, true, at(500)));
+        assert!(is_waited_for(&awaited, false, at(501)));
     }
 }

@@ -12,6 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use lockgate_api::Cluster;
 use serde_json::{Value, json};
 
+use crate::election::Guard;
 use crate::link::chain;
 
 /// The longest that opening a connection may take.
@@ -21,11 +22,13 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes clients of members. Simulations and tests have their own.
 pub trait Connector: Send + Sync + 'static {
-    /// A client of this member; `secret` is the object that `spec.secretRef` names, if it is there.
+    /// A client of this member that sends nothing when the guard's term is over; `secret` is the object that `spec.secretRef`
+    /// names, if it is there.
     fn connect<'a>(
         &'a self,
         cluster: &'a Cluster,
         secret: Option<&'a Value>,
+        guard: &'a Guard,
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>>;
 }
 
@@ -73,10 +76,13 @@ impl Connector for SecretConnector {
         &'a self,
         cluster: &'a Cluster,
         secret: Option<&'a Value>,
+        guard: &'a Guard,
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
         Box::pin(async move {
             let config = config(cluster, secret).await?;
-            kube::Client::try_from(config).map_err(|error| ConnectError::Config(chain(&error)))
+            guard
+                .client(config)
+                .map_err(|error| ConnectError::Config(chain(&error)))
         })
     }
 }

@@ -5,6 +5,7 @@
 //! the version that it replaces. A machine that is suspended as a whole stops that clock too: writes that were decided before
 //! it slept carry resource versions, which is what refuses them.
 
+mod client;
 mod lease;
 
 use std::future::Future;
@@ -75,6 +76,13 @@ impl Guard {
         self.0.as_ref().is_none_or(|term| {
             !*term.lost.borrow() && term.until.lock().saturating_duration_since(Instant::now()) >= term.margin
         })
+    }
+
+    /// Whether another may lead by now.
+    fn is_over(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|term| *term.lost.borrow() || Instant::now() >= *term.until.lock())
     }
 
     /// Returns when the term is over; never, where there are no rivals. There is no way back: stop, and stand for election

@@ -2,6 +2,7 @@
 
 mod fleet;
 mod installed;
+mod progress;
 mod wiring;
 
 use std::sync::{Arc, OnceLock};
@@ -11,8 +12,7 @@ use lockgate_engine::Gates;
 use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
-use self::fleet::{refresh_clusters, start_clusters};
-use self::installed::check_installed;
+use self::fleet::{start_clusters, take_in_clusters};
 use crate::cache::{Change, Key};
 use crate::chores;
 use crate::clock::Clock;
@@ -20,6 +20,7 @@ use crate::clusters::Clusters;
 use crate::connect::{Connector, SecretConnector};
 use crate::election::{Election, ElectionOptions, Guard};
 use crate::events::{EventOptions, Events};
+use crate::install::{self, InstallError};
 use crate::intake;
 use crate::interpreters;
 use crate::kinds::{self, Kinds};
@@ -45,7 +46,7 @@ const REPORTERS: usize = 16;
 /// How many ManagedClusters are worked on at once.
 const MANAGERS: usize = 8;
 /// How many placements are decided at once.
-const DECIDERS: usize = 4;
+const DECIDERS: usize = 16;
 /// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
 const WRITES_AT_ONCE: usize = 24;
 /// How many of statuses: what members are to get goes first. A disk that is slow to sync takes many as easily as few.
@@ -57,6 +58,8 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 pub struct HubOptions {
     /// The hub's API server.
     pub client: kube::Client,
+    /// How it is reached: with rivals, another client is made of this that sends nothing once a term is over.
+    pub config: Option<kube::Config>,
     /// Makes clients of members.
     pub connector: Arc<dyn Connector>,
     /// The feature gates.
@@ -74,6 +77,7 @@ impl HubOptions {
     pub fn new(client: kube::Client) -> Self {
         Self {
             client,
+            config: None,
             connector: Arc::new(SecretConnector),
             gates: Gates::default(),
             clock: Clock::real(),
@@ -94,6 +98,12 @@ pub enum HubError {
     /// The hub does not answer.
     #[error("the hub cannot be read: {0}")]
     Hub(LinkError),
+    /// What says how to reach the hub makes no client.
+    #[error("the hub cannot be reached: {0}")]
+    Client(#[from] kube::Error),
+    /// A definition that somebody deleted cannot be made again.
+    #[error(transparent)]
+    NotRestored(#[from] InstallError),
     /// It takes too long.
     #[error("the hub's {0} are not known after a minute")]
     TooSlow(String),
@@ -113,12 +123,19 @@ impl Hub {
     /// Starts it, and returns when it has looked at everything once. With rivals, that is when it leads.
     pub async fn start(options: HubOptions) -> Result<Self, HubError> {
         let link = Link::new(options.client);
-        check_installed(&link).await?;
+        let missing = installed::missing(&link).await?;
         let election = match &options.election {
             Some(election) => Some(Election::win(&link, election, &options.clock).await),
             None => None,
         };
         let guard = election.as_ref().map_or_else(Guard::always, Election::guard);
+        let link = match options.config {
+            Some(config) => Link::new(guard.client(config)?),
+            None => link,
+        };
+        for kind in &missing {
+            install::restore(&link, kind).await?;
+        }
         let wiring = Wiring::default();
         let mut followed = Vec::new();
         let [rollout_policies, cluster_rollout_policies] =
@@ -234,7 +251,9 @@ impl Hub {
             untold: Default::default(),
             tally: Tally::new(clock(), metrics.queue("policy")),
             namespaces: Queue::new(clock(), metrics.queue("namespace")),
+            unsent_namespaces: Default::default(),
             chores: Queue::new(clock(), metrics.queue("chore")),
+            fleet_changes: Queue::new(clock(), metrics.queue("fleet")),
             cluster_reconciler: OnceLock::new(),
             kinds: Kinds::new(definitions),
             ocm: Ocm::new(placing, &options.clock, &metrics),
@@ -300,16 +319,20 @@ impl Hub {
         self.clusters
             .cache()
             .for_each(|cached| state.ocm.clusters.add_bulk(cached.key.name.to_string(), 1));
-        refresh_clusters(state, &self.clusters);
+        take_in_clusters(state, &self.clusters);
         kinds::sync(state).await.map_err(HubError::Hub)?;
-        tokio::time::timeout(START_PATIENCE, state.kinds.wait_known())
-            .await
-            .map_err(|_| HubError::TooSlow("templates".into()))?;
+        // Which kinds are templates is for anybody to say who may write a policy: one that cannot be read stops nobody.
+        // Nothing is decided about its objects until it is known, and its policies say so.
+        let _ = tokio::time::timeout(START_PATIENCE, state.kinds.wait_known()).await;
+        for (api_version, kind) in state.kinds.unknown() {
+            tracing::warn!(%api_version, %kind, "its objects cannot be read: they are left alone until they can");
+        }
         Ok(())
     }
 
     fn work(&mut self) {
         let state = &self.state;
+        state.members.begin();
         self.tasks.spawn(kinds::run(Arc::downgrade(state)));
         let told = state.clone();
         self.tasks
@@ -404,6 +427,13 @@ impl Hub {
                 finish(&told.ocm.policy_sets, &key, aspects, result);
             }
         });
+        let changed = state.clone();
+        self.tasks.spawn(async move {
+            while changed.fleet_changes.next().await.is_some() {
+                intake::wake_fleet(&changed);
+                changed.fleet_changes.done(&());
+            }
+        });
         let state = state.clone();
         self.tasks.spawn(async move {
             while let Some((chore, aspects)) = state.chores.next().await {
@@ -411,88 +441,6 @@ impl Hub {
                 finish(&state.chores, &chore, aspects, result);
             }
         });
-    }
-
-    /// Whether everything that was seen was acted on, as far as it can be.
-    pub fn idle(&self) -> bool {
-        let state = &self.state;
-        self.clusters.idle()
-            && state.kinds.is_settled()
-            && state.templates.is_idle()
-            && !state.templates.has_due()
-            && state.reports.is_idle()
-            && state.tellings.is_idle()
-            && state.tally.queue.is_idle()
-            && state.namespaces.is_idle()
-            && state.chores.is_idle()
-            && state.ocm.is_idle()
-            && state.members.is_idle()
-            // What the hub serves of ours may be gone for a moment: somebody deleted a definition.
-            && self
-                .followed
-                .iter()
-                .all(|following| following.cache.synced() && following.cache.trouble().is_none())
-    }
-
-    /// Returns when all events that were handed in are sent or given up.
-    pub async fn told(&self) {
-        self.state.events.drained().await;
-    }
-
-    /// Up to which resource version the objects of a resource of the hub were seen; `None` if it is not followed.
-    pub fn seen(&self, resource: &Resource) -> Option<u64> {
-        let caches = self.followed.iter().map(|following| &following.cache);
-        let own = caches
-            .chain([self.clusters.cache()])
-            .chain(self.state.priority_classes.get().map(|classes| &classes.cache))
-            .find(|cache| cache.resource() == resource);
-        if let Some(cache) = own {
-            return Some(cache.seen_version());
-        }
-        let kinds = self.state.kinds.all();
-        let (_, kind) = kinds.iter().find(|((api_version, kind), _)| {
-            *api_version == resource.api_version() && *kind == resource.kind
-        })?;
-        Some(kind.cache.seen_version())
-    }
-
-    /// Up to which resource version the objects of a kind of a member were seen; `None` if it is not followed.
-    pub fn seen_on(&self, cluster: &str, api_version: &str, kind: &str) -> Option<u64> {
-        self.state.members.lane(cluster)?.objects.seen(api_version, kind)
-    }
-
-    /// Up to which resource version all Nodes or Pods of a member were seen; `None` if nobody asks what it has room for.
-    pub fn seen_capacity(&self, cluster: &str, kind: &str) -> Option<u64> {
-        self.clusters.seen_capacity(cluster, kind)
-    }
-
-    /// What the policies of a member watch there: resource, namespace, name and label selector, each empty for all; and up to
-    /// which resource version it was seen.
-    pub fn seen_by_policies(&self, cluster: &str) -> Vec<(Resource, String, String, String, u64)> {
-        let lane = self.state.members.lane(cluster);
-        lane.map(|lane| lane.policies.seen()).unwrap_or_default()
-    }
-
-    /// What is not done yet, in words; for people who wait.
-    pub fn busy_with(&self) -> String {
-        let state = &self.state;
-        format!(
-            "templates {}, reports {}, tellings {}, policies {}, namespaces {}, chores {}, placements {}, works {}, clusters {}, kinds {}",
-            state.templates.depth(),
-            state.reports.depth(),
-            state.tellings.depth(),
-            state.tally.queue.depth(),
-            state.namespaces.depth(),
-            state.chores.depth(),
-            state.ocm.depth(),
-            state.members.depth(),
-            if self.clusters.idle() { "idle" } else { "busy" },
-            if state.kinds.is_settled() {
-                "settled"
-            } else {
-                "unsettled"
-            },
-        )
     }
 
     /// The figures, as Prometheus reads them.
@@ -519,6 +467,7 @@ impl Hub {
         self.state.tally.queue.close();
         self.state.namespaces.close();
         self.state.chores.close();
+        self.state.fleet_changes.close();
         self.state.ocm.close();
         self.state.members.close_all()
     }

@@ -61,6 +61,57 @@ pub async fn install(link: &Link) -> Result<(), InstallError> {
     Ok(())
 }
 
+/// Makes one of our definitions again if it is gone by the server's own word.
+pub(crate) async fn make_again(link: &Link, name: &str) -> Result<(), LinkError> {
+    let ours = definitions::crds();
+    let Some(definition) = ours
+        .iter()
+        .find(|definition| definition["metadata"]["name"] == name)
+    else {
+        return Ok(());
+    };
+    let resource = Resource::crds();
+    match link.get(&resource.object("", name)).await {
+        Err(LinkError::NotFound) => {}
+        answer => return answer.map(drop),
+    }
+    let body = serde_json::to_vec(definition).unwrap_or_default();
+    match link.create(&resource.collection(""), body).await {
+        Ok(_) | Err(LinkError::AlreadyExists) => {
+            tracing::warn!(definition = %name, "somebody deleted it: made again");
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the definition of one of our kinds again, and returns when the kind is served. One that is still going goes first.
+pub(crate) async fn restore(link: &Link, kind: &Resource) -> Result<(), InstallError> {
+    let name = format!("{}.{}", kind.plural, kind.group);
+    let restored = async {
+        loop {
+            make_again(link, &name).await?;
+            if link
+                .get(&format!("{}?limit=1", kind.collection("")))
+                .await
+                .is_ok()
+            {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    match tokio::time::timeout(PATIENCE, restored).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(InstallError::Refused {
+            kind: Resource::crds().kind,
+            name,
+            error,
+        }),
+        Err(_) => Err(InstallError::NotServed(name)),
+    }
+}
+
 /// The resource of a definition. They are few, and their plurals are regular but for one.
 fn resource(definition: &Value, kind: &str) -> Option<Resource> {
     let api_version = definition["apiVersion"].as_str()?;

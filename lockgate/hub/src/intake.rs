@@ -13,17 +13,17 @@ use serde::de::DeserializeOwned;
 
 use crate::cache::{Cached, Change, Key};
 use crate::chores::Chore;
-use crate::head::head;
+use crate::head::{Head, head};
 use crate::kinds::{self, KindId};
 use crate::needs;
 use crate::neighbours;
 use crate::rollouts;
 use crate::state::{self, State, WALK};
-use crate::template::REPORT_AFTER;
+use crate::template::{self, REPORT_AFTER, priority};
 
 use self::waking::tell_rollout;
 pub(crate) use self::waking::{
-    wake_bound, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namespaces, wake_rollouts,
+    wake_bound, wake_fleet, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namespaces,
     wake_selected, wake_unplaced,
 };
 
@@ -101,12 +101,17 @@ pub(crate) fn policy(state: &State, change: &Change) {
         .zip(new.as_deref())
         .is_some_and(|(old, new)| claim::only_waits(old, new));
     state.kinds.look();
+    let rank = new.as_deref().and_then(|policy| priority::rank_by(state, policy));
     for policy in [old.as_ref(), new.as_deref()].into_iter().flatten() {
         let metadata = &policy.metadata;
         let key = Key::new(&metadata.namespace, &metadata.name);
         for selector in &policy.spec.resource_selectors {
             wake_selected(state, selector, &metadata.namespace, |id| {
-                !only_waits || !state.tally.owns(&key, id)
+                let wanted = !only_waits || !state.tally.owns(&key, id);
+                if wanted {
+                    priority::foresee(state, &key, rank, id);
+                }
+                wanted
             });
         }
     }
@@ -209,16 +214,20 @@ struct BindingHead {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct BindingHeadSpec {
     resource: lockgate_api::binding::ObjectReference,
+    schedule_priority: Option<serde_json::Value>,
+}
+
+fn binding_head(cached: &Cached) -> Option<BindingHeadSpec> {
+    let head: BindingHead = serde_json::from_slice(&cached.body).ok()?;
+    Some(head.spec)
 }
 
 /// The template of a binding.
 pub(crate) fn bound(cached: &Cached) -> Option<TemplateId> {
-    let resource = serde_json::from_slice::<BindingHead>(&cached.body)
-        .ok()?
-        .spec
-        .resource;
+    let resource = binding_head(cached)?.resource;
     Some(TemplateId {
         api_version: resource.api_version,
         kind: resource.kind,
@@ -240,6 +249,13 @@ pub(crate) fn binding(state: &State, change: &Change) {
     index_referrers(state, change, &id);
     needs::binding(state, change);
     neighbours::binding(state, change, &id);
+    let priority = |cached: &Option<Arc<Cached>>| binding_head(cached.as_deref()?)?.schedule_priority;
+    priority::note(
+        state,
+        &id,
+        priority(&change.old).as_ref(),
+        priority(&change.new).as_ref(),
+    );
     let kind = (id.api_version.clone(), id.kind.clone());
     if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
         state.kinds.look();
@@ -321,7 +337,11 @@ pub(crate) fn work(state: &State, change: &Change) {
     {
         clusters.poke(cluster);
     }
-    let told = |cached: &Option<Arc<Cached>>| cached.as_ref().and_then(|cached| head(cached));
+    let told = |cached: &Option<Arc<Cached>>| {
+        let mut head = cached.as_ref().and_then(|cached| head(cached))?;
+        head.id = head.id.map(|id| template::of_copy(state, id));
+        Some(head)
+    };
     if change.new.is_none()
         && let Some(id) = told(&change.old).and_then(|head| head.id)
     {
@@ -353,9 +373,15 @@ pub(crate) fn work(state: &State, change: &Change) {
     if spec_moved {
         state.members.wake(key);
     }
+    let is_marked = |head: &Option<Head>| head.as_ref().is_some_and(|head| head.work.is_marked());
+    let turned = is_marked(&old) != is_marked(&new);
     let Some(id) = new.or(old).and_then(|head| head.id) else {
         return;
     };
+    if turned {
+        // What it needs is held back with it.
+        template::wake_after(state, &id);
+    }
     if id.kind == "Namespace" && id.api_version == "v1" && spec_moved {
         state.namespaces.add(id.name.clone(), 1);
     }

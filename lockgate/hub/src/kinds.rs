@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use lockgate_api::keys;
 use lockgate_engine::TemplateId;
-use lockgate_engine::claim::skip_kind;
+use lockgate_engine::claim::{Unserved, skip_kind};
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Key};
 use crate::discovery::{Discovery, discover};
 use crate::intake;
 use crate::link::LinkError;
@@ -71,6 +71,23 @@ impl Kinds {
         kind.known.load(Ordering::Acquire).then(|| kind.clone())
     }
 
+    /// The kind of a template whose objects are all known, in its own version or in any other.
+    pub(crate) fn served_as_any(&self, id: &TemplateId) -> Option<Arc<Kind>> {
+        self.served(&id.api_version, &id.kind)
+            .or_else(|| self.versions(id.group(), &id.kind).into_iter().next())
+    }
+
+    /// Every version of a kind whose objects are all known.
+    pub(crate) fn versions(&self, group: &str, kind: &str) -> Vec<Arc<Kind>> {
+        let followed = self.followed.read();
+        let same = followed
+            .values()
+            .filter(|known| known.resource.group == group && known.resource.kind == kind);
+        same.filter(|known| known.known.load(Ordering::Acquire))
+            .cloned()
+            .collect()
+    }
+
     /// Whether the kind's definition is being deleted, so that its objects go without anybody having asked for it.
     pub(crate) fn is_going(&self, api_version: &str, kind: &str) -> bool {
         self.definition(api_version, kind)
@@ -88,13 +105,46 @@ impl Kinds {
         all
     }
 
-    /// Returns when everything that is followed is known.
+    /// Returns when everything that is followed is known, as far as the hub shows it.
     pub(crate) async fn wait_known(&self) {
         for (_, kind) in self.all() {
-            kind.cache.wait_synced().await;
+            let mut troubles = kind.cache.troubles();
+            let refused = troubles.wait_for(|trouble| trouble.as_ref().is_some_and(LinkError::is_refusal));
+            tokio::select! {
+                biased;
+                () = kind.cache.wait_synced() => {}
+                _ = refused => continue,
+            }
             while !kind.introduced.load(Ordering::Acquire) {
                 tokio::task::yield_now().await;
             }
+        }
+    }
+
+    /// The kinds that are followed and not known.
+    pub(crate) fn unknown(&self) -> Vec<KindId> {
+        let followed = self.followed.read();
+        let unknown = followed
+            .iter()
+            .filter(|(_, kind)| !kind.known.load(Ordering::Acquire));
+        unknown.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Why nothing of a kind is propagated, if that is so; none while it is being read.
+    pub(crate) fn unserved(&self, api_version: &str, kind: &str) -> Option<Unserved> {
+        if skip_kind(api_version, kind) {
+            return Some(Unserved::Never);
+        }
+        let followed = self.followed.read();
+        let Some(kind) = followed.get(&(api_version.to_owned(), kind.to_owned())) else {
+            return Some(Unserved::NotServed);
+        };
+        match kind.cache.trouble()? {
+            LinkError::NotServed => Some(Unserved::NotServed),
+            error if error.is_refusal() && !kind.known.load(Ordering::Acquire) => {
+                Some(Unserved::NotShown(error.to_string()))
+            }
+            _ => None,
         }
     }
 
@@ -111,7 +161,7 @@ impl Kinds {
                 .followed
                 .read()
                 .values()
-                .all(|kind| kind.introduced.load(Ordering::Acquire))
+                .all(|kind| kind.introduced.load(Ordering::Acquire) || kind.is_hidden())
     }
 
     fn definition(&self, api_version: &str, kind: &str) -> Option<Value> {
@@ -137,6 +187,14 @@ impl Kinds {
             .iter()
             .all(|verb| resource.can(verb))
             .then(|| resource.clone())
+    }
+}
+
+impl Kind {
+    /// Whether the hub does not show its objects. Nobody waits for those.
+    fn is_hidden(&self) -> bool {
+        let trouble = self.cache.trouble();
+        !self.cache.synced() && trouble.as_ref().is_some_and(LinkError::is_refusal)
     }
 }
 
@@ -312,6 +370,18 @@ async fn introduce(state: Weak<State>, (api_version, kind_name): KindId, kind: A
         state.templates.add_bulk(id, WALK);
     }
     kind.introduced.store(true, Ordering::Release);
+    look_at_policies(&state, &api_version, &kind_name);
+}
+
+/// What the policies that name a kind say of it may be something else now.
+fn look_at_policies(state: &State, api_version: &str, kind: &str) {
+    for policy in state.policies.read().iter() {
+        let mut selectors = policy.spec.resource_selectors.iter();
+        if selectors.any(|selector| selector.api_version == api_version && selector.kind == kind) {
+            let metadata = &policy.metadata;
+            state.tally.look(&Key::new(&metadata.namespace, &metadata.name));
+        }
+    }
 }
 
 fn wanted(state: &State) -> BTreeSet<KindId> {

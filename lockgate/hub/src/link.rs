@@ -226,6 +226,28 @@ impl Link {
         Ok(answer.into_body())
     }
 
+    /// Creates an object. `begin` is called when the write's turn has come, and what it makes lasts as long as the answer.
+    pub(crate) async fn create_noting<T>(
+        &self,
+        collection: &str,
+        body: Vec<u8>,
+        begin: impl FnOnce() -> T,
+    ) -> Result<(Bytes, T), LinkError> {
+        self.write_noting(FIELD_MANAGER, Method::POST, collection, JSON, body, begin)
+            .await
+    }
+
+    /// Replaces an object, or its status, and notes it like [`Link::create_noting`].
+    pub(crate) async fn replace_noting<T>(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        begin: impl FnOnce() -> T,
+    ) -> Result<(Bytes, T), LinkError> {
+        self.write_noting(FIELD_MANAGER, Method::PUT, path, JSON, body, begin)
+            .await
+    }
+
     async fn write(
         &self,
         method: Method,
@@ -245,11 +267,27 @@ impl Link {
         content_type: HeaderValue,
         body: Vec<u8>,
     ) -> Result<Bytes, LinkError> {
+        let written = self.write_noting(manager, method, path, content_type, body, || ());
+        written.await.map(|(answer, ())| answer)
+    }
+
+    async fn write_noting<T>(
+        &self,
+        manager: &str,
+        method: Method,
+        path: &str,
+        content_type: HeaderValue,
+        body: Vec<u8>,
+        begin: impl FnOnce() -> T,
+    ) -> Result<(Bytes, T), LinkError> {
         let joint = if path.contains('?') { '&' } else { '?' };
         let path = format!("{path}{joint}fieldManager={manager}");
         let _turn = self.turn().await?;
-        self.ask(request(method, &path, JSON, Some((content_type, body)))?)
-            .await
+        let noted = begin();
+        let answer = self
+            .ask(request(method, &path, JSON, Some((content_type, body)))?)
+            .await?;
+        Ok((answer, noted))
     }
 
     /// Sends, and reads the whole answer.

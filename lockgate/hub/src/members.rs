@@ -5,6 +5,7 @@
 mod complying;
 mod dispatching;
 mod due;
+mod failing;
 mod fighting;
 mod lane;
 mod objects;
@@ -16,9 +17,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockgate_api::names;
+use lockgate_api::{Work, keys, names};
 use lockgate_engine::TemplateId;
+use lockgate_engine::render::manifest_hash;
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::SetOnce;
 use tokio::time::Instant;
 
 use crate::cache::Key;
@@ -44,6 +47,8 @@ pub(crate) struct Members {
     clock: Clock,
     figures: QueueFigures,
     lanes: RwLock<BTreeMap<String, Arc<Lane>>>,
+    /// Whether all is known that says what is sent, and how.
+    begun: SetOnce<()>,
     /// Since when a template's status waits for Works on their way.
     waiting: Mutex<HashMap<TemplateId, Instant>>,
 }
@@ -54,8 +59,19 @@ impl Members {
             clock,
             figures,
             lanes: RwLock::default(),
+            begun: SetOnce::new(),
             waiting: Mutex::default(),
         }
+    }
+
+    /// From here on lanes send. Before, a Work is there and perhaps not the script that says what its member keeps.
+    pub(crate) fn begin(&self) {
+        let _ = self.begun.set(());
+    }
+
+    /// Returns when lanes may send.
+    async fn begun(&self) {
+        self.begun.wait().await;
     }
 
     /// A member's lane, made if there is none. The caller starts it.
@@ -134,9 +150,30 @@ impl Members {
         }
     }
 
+    /// A Work was written. If it was doubted, and this is what was rendered, the answer is what the hub makes of that.
+    pub(crate) fn written(&self, key: &Key, work: &Work, answer: &[u8]) {
+        let lane = names::cluster_of(&key.namespace).and_then(|cluster| self.lane(cluster));
+        let is_rendered = || {
+            let hash = work.spec.workload.manifests.first().map(manifest_hash);
+            hash.as_deref() == work.metadata.annotation(keys::RENDERED)
+        };
+        if let Some(lane) = lane
+            && let Some(doubt) = lane.doubted.lock().get_mut(&*key.name)
+            && is_rendered()
+            && let Ok(kept) = serde_json::from_slice::<Work>(answer)
+        {
+            doubt.believe(&kept.metadata.uid, kept.metadata.generation);
+        }
+    }
+
     /// Whether a template's status waits.
     pub(crate) fn is_waited_for(&self, id: &TemplateId) -> bool {
         self.waiting.lock().contains_key(id)
+    }
+
+    /// Whether any template's status waits.
+    fn is_anybody_waited_for(&self) -> bool {
+        !self.waiting.lock().is_empty()
     }
 
     /// How soon to look again, if a template's status should wait a little for Works that are on their way. Its walk may be

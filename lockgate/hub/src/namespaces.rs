@@ -1,15 +1,19 @@
 //! The pass over one namespace: every member gets it, so that what is sent into it finds it there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_api::meta::OwnerReference;
 use lockgate_api::ocm::CLUSTER_NAMESPACE;
 use lockgate_api::{BindingSpec, Cluster, Work, keys, names};
+use lockgate_engine::claim::Claim;
 use lockgate_engine::gate::{Holds, ReleaseInput};
+use lockgate_engine::render::RenderError;
 use lockgate_engine::{object, render};
 use serde_json::Value;
 
 use crate::cache::Key;
+use crate::events::EventTarget;
 use crate::state::{self, State};
 use crate::template::{self, PassError, Suspended, derived_id, put_rendered};
 
@@ -26,7 +30,7 @@ pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), P
     else {
         return gone(state, name).await;
     };
-    if is_skipped(&namespace, name) || state.cluster(name).is_some() {
+    if !is_sent(state, &namespace) {
         return Ok(());
     }
     let overrides = state.overrides.read().list();
@@ -39,6 +43,7 @@ pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), P
         referrers: &[],
     });
     let mut failed = Ok(());
+    let mut unmade = BTreeMap::new();
     for cluster in state
         .clusters()
         .iter()
@@ -49,7 +54,7 @@ pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), P
             Ok(Some(work)) => work,
             Ok(None) => continue,
             Err(error) => {
-                tracing::warn!(namespace = %name, cluster = %cluster.metadata.name, %error, "cannot be rendered");
+                unmade.insert(cluster.metadata.name.clone(), error);
                 continue;
             }
         };
@@ -57,7 +62,35 @@ pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), P
             failed = Err(error);
         }
     }
+    tell_unmade(state, &namespace, name, &unmade);
     failed
+}
+
+/// Tells why clusters do not get a namespace. What was told is not told again.
+fn tell_unmade(state: &State, namespace: &Value, name: &str, unmade: &BTreeMap<String, RenderError>) {
+    let mut told = state.unsent_namespaces.lock();
+    let before = told.remove(name).unwrap_or_default();
+    let mut now = BTreeMap::new();
+    for (cluster, error) in unmade {
+        let (reason, message) = match error {
+            RenderError::Override(_) => ("ApplyOverridePolicyFailed", error.to_string()),
+            _ => ("SyncWorkFailed", error.to_string()),
+        };
+        if before.get(cluster) != Some(&message) {
+            let target = EventTarget::of_value(namespace);
+            state.events.warn(&target, reason, &message);
+        }
+        now.insert(cluster.clone(), message);
+    }
+    if !now.is_empty() {
+        told.insert(name.to_owned(), now);
+    }
+}
+
+/// Whether a namespace is sent to every member by itself, whatever policies say of it.
+pub(crate) fn is_sent(state: &State, namespace: &Value) -> bool {
+    let name = object::meta_text(namespace, "name");
+    !is_skipped(namespace, name) && state.cluster(name).is_none()
 }
 
 /// Whether a namespace is not sent to members by itself.
@@ -79,12 +112,14 @@ fn work(
     overrides: &[Arc<lockgate_api::OverridePolicy>],
     suspended: Suspended,
     again: bool,
-) -> Result<Option<Work>, render::RenderError> {
+) -> Result<Option<Work>, RenderError> {
     let execution = names::execution_namespace(&cluster.metadata.name);
     let work_name = names::work_name("Namespace", "", name);
     let old: Option<Work> = state::work(&state.caches.works, &Key::new(&execution, &work_name));
     if let Some(old) = &old
-        && (old.metadata.deleting() || old.metadata.label(keys::CRB_ID).is_some())
+        && (old.metadata.deleting()
+            || old.metadata.label(keys::CRB_ID).is_some()
+                && is_placed(state, namespace, &cluster.metadata.name))
     {
         // A policy that names the namespace decides about it.
         return Ok(None);
@@ -110,6 +145,13 @@ fn work(
     if same {
         return Ok((old.as_ref() != Some(&work)).then_some(work));
     }
+    // A policy may have decided about it before.
+    for key in [keys::CRB_NAME, keys::CONFLICT_RESOLUTION] {
+        work.metadata.annotations.remove(key);
+    }
+    if work.metadata.labels.remove(keys::CRB_ID).is_some() {
+        work.spec.preserve_resources_on_deletion = None;
+    }
     put_rendered(&mut work, rendered, &cluster.metadata.name);
     work.metadata.owner_references = vec![OwnerReference {
         api_version: "v1".to_owned(),
@@ -120,6 +162,26 @@ fn work(
         block_owner_deletion: Some(true),
     }];
     Ok((old.as_ref() != Some(&work)).then_some(work))
+}
+
+/// Whether somebody places a namespace on a cluster. Where nobody does any more it goes as all namespaces do: it is taken over
+/// as it is, for a member's namespace takes everything in it along when it goes.
+fn is_placed(state: &State, namespace: &Value, cluster: &str) -> bool {
+    let id = lockgate_engine::TemplateId::of(namespace);
+    let (cache, _) = state.bindings("");
+    let binding = state::binding(cache, &template::binding_key(&id))
+        .filter(|binding| template::is_for(binding, &id) && !binding.metadata.deleting());
+    // Claimed, and waiting for its policy or to be bound again.
+    let claimed = Claim::on_template(namespace).is_some();
+    match binding {
+        None => claimed,
+        Some(binding) => {
+            let mut required = binding.spec.required_by.iter().flat_map(|by| &by.clusters);
+            let owned = claimed || Claim::on_binding(&binding.metadata).is_some();
+            template::targets(&binding).contains(cluster)
+                && (owned || required.any(|target| target.name == cluster))
+        }
+    }
 }
 
 /// The namespace is not in memory, or going: its Works go if it is gone by the server's own word.

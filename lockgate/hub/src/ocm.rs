@@ -44,7 +44,7 @@ use crate::resource::Resource;
 use crate::state::State;
 
 /// How long placements wait for more changes of clusters.
-const DECIDE_AFTER: Duration = Duration::from_millis(20);
+const DECIDE_AFTER: Duration = Duration::from_millis(5);
 /// How long sets wait for more clusters to come and go.
 const TELL_AFTER: Duration = Duration::from_millis(100);
 

@@ -128,7 +128,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         state.tally.waiting.lock().remove(key);
         return Ok(());
     };
-    let busy = !state.templates.is_idle() || !state.reports.is_idle();
+    let busy = !state.kinds.is_settled() || !state.templates.is_idle() || !state.reports.is_idle();
     if state.tally.waits(key, busy) {
         state.tally.look(key);
         return Ok(());
@@ -147,6 +147,11 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         Some(kind.resource.namespaced)
     };
     claim::preemption(&policy, state.gates, is_namespaced, now, &mut status);
+    claim::effective(&policy, state.gates, now, &mut status);
+    let unserved = |selector: &lockgate_api::ResourceSelector| {
+        state.kinds.unserved(&selector.api_version, &selector.kind)
+    };
+    claim::kinds_served(&policy, unserved, now, &mut status);
     if status == before {
         return Ok(());
     }

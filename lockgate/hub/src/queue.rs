@@ -6,6 +6,9 @@
 //! milliseconds to minutes, and a *timer* is due at a time of the injected clock. A queue is idle when nothing is ready, in
 //! hand or coming soon; retries that have failed often and timers do not count, for they may wait for ever.
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::hash::Hash;
@@ -107,13 +110,21 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.changed.notify_one();
     }
 
-    /// Gives a key a rank, for when it is added next; 0 takes it away.
+    /// Gives a key a rank; 0 takes it away. One that is ready already takes its place among its rank.
     pub(crate) fn rank(&self, key: &K, rank: i32) {
         let mut state = self.state.lock();
-        if rank == 0 {
-            state.ranks.remove(key);
+        let before = if rank == 0 {
+            state.ranks.remove(key)
         } else {
-            state.ranks.insert(key.clone(), rank);
+            state.ranks.insert(key.clone(), rank)
+        };
+        if before.unwrap_or(0) == rank {
+            return;
+        }
+        if let Some(entry) = state.entries.get(key).filter(|entry| entry.is_ready()) {
+            // Its old place is left behind, and skipped.
+            let bulk = entry.bulk;
+            state.line_up(key.clone(), bulk);
         }
     }
 
@@ -123,7 +134,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.changed.notify_one();
     }
 
-    /// Adds a key after a moment, so that what comes until then is handled with it. Of two moments the earlier counts.
+    /// Adds a key after a moment, so that what comes until then is handled with it. Of two moments the earlier counts; one
+    /// that is handed out before, for whatever reason, does not come once more.
     pub(crate) fn add_soon(&self, key: K, aspects: Aspects, wait: Duration) {
         let mut state = self.state.lock();
         let entry = state.entries.entry(key.clone()).or_default();
@@ -185,11 +197,10 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
                     state.timers.peek().map(|Reverse((due, _))| *due),
                 )
             };
-            let now = self.clock.now();
             tokio::select! {
                 () = wake => {}
                 () = sleep_until(soon) => {}
-                () = self.sleep(timer, now) => {}
+                () = self.sleep(timer) => {}
             }
         }
     }
@@ -301,13 +312,10 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.changed.notify_one();
     }
 
-    async fn sleep(&self, until: Option<Timestamp>, now: Timestamp) {
+    async fn sleep(&self, until: Option<Timestamp>) {
         match until {
             None => std::future::pending().await,
-            Some(due) => {
-                let wait = Duration::try_from(due.duration_since(now)).unwrap_or_default();
-                self.clock.sleep(wait).await;
-            }
+            Some(due) => self.clock.sleep_until(due).await,
         }
     }
 }
@@ -342,11 +350,15 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         entry.bulk = bulk;
         if !entry.in_hand {
             // One that overtakes leaves its place among the bulk behind, which is skipped.
-            match self.ranks.get(&key) {
-                Some(rank) => self.ranked.entry(Reverse(*rank)).or_default().push_back(key),
-                None if bulk => self.bulk.push_back(key),
-                None => self.urgent.push_back(key),
-            }
+            self.line_up(key, bulk);
+        }
+    }
+
+    fn line_up(&mut self, key: K, bulk: bool) {
+        match self.ranks.get(&key) {
+            Some(rank) => self.ranked.entry(Reverse(*rank)).or_default().push_back(key),
+            None if bulk => self.bulk.push_back(key),
+            None => self.urgent.push_back(key),
         }
     }
 
@@ -418,6 +430,13 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
             entry.queued = false;
             entry.bulk = false;
             entry.in_hand = true;
+            // What was to come soon is handled with it.
+            if let Some((number, _)) = entry.soon.take()
+                && let Some((_, aspects)) = self.delayed.remove(&number)
+            {
+                entry.aspects |= aspects;
+                self.coming -= 1;
+            }
             self.in_hand += 1;
             return Some((key, std::mem::take(&mut entry.aspects)));
         }
@@ -428,132 +447,5 @@ impl<K> Drop for State<K> {
     fn drop(&mut self) {
         let ready = self.entries.values().filter(|entry| entry.is_ready()).count();
         self.figures.forgotten(ready);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn queue() -> Queue<&'static str> {
-        let figures = crate::Metrics::new().queue("test");
-        Queue::new(Clock::manual(Timestamp::UNIX_EPOCH), figures)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_key_is_handled_once_at_a_time_and_again_if_it_was_added_meanwhile() {
-        let queue = queue();
-        queue.add("a", 1);
-        queue.add("a", 2);
-        assert_eq!(queue.next().await, Some(("a", 3)));
-        queue.add("a", 4);
-        assert_eq!(queue.depth(), 1, "it is in hand, and not ready");
-        queue.done(&"a");
-        assert_eq!(queue.next().await, Some(("a", 4)));
-        queue.done(&"a");
-        assert!(queue.is_idle());
-        assert!(!queue.is_pending(&"a"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn users_go_before_bulk_work() {
-        let queue = queue();
-        queue.add_bulk("bulk", 1);
-        queue.add("user", 1);
-        assert_eq!(queue.next().await, Some(("user", 1)));
-        assert_eq!(queue.next().await, Some(("bulk", 1)));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_rank_decides_before_anything_else() {
-        let queue = queue();
-        queue.rank(&"high", 100);
-        queue.rank(&"higher", 200);
-        queue.rank(&"low", -1);
-        for key in ["low", "user", "high", "higher"] {
-            queue.add(key, 1);
-        }
-        queue.add_bulk("bulk", 1);
-        assert_eq!(queue.depth(), 5);
-        for expected in ["higher", "high", "user", "bulk", "low"] {
-            let (key, _) = queue.next().await.unwrap();
-            assert_eq!(key, expected);
-            queue.done(&key);
-        }
-        assert!(queue.is_idle());
-        queue.rank(&"low", 0);
-        queue.add("low", 1);
-        queue.add("user", 1);
-        assert_eq!(queue.next().await, Some(("low", 1)));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_a_user_changes_overtakes_what_waits_among_the_bulk() {
-        let queue = queue();
-        queue.add_bulk("first", 1);
-        queue.add_bulk("changed", 1);
-        queue.add("changed", 2);
-        assert_eq!(queue.next().await, Some(("changed", 3)));
-        queue.done(&"changed");
-        assert_eq!(queue.next().await, Some(("first", 1)));
-        queue.done(&"first");
-        let nothing = tokio::time::timeout(Duration::from_secs(1), queue.next()).await;
-        assert!(nothing.is_err(), "the place that it left is nobody's");
-        assert!(queue.is_idle());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn of_two_moments_the_earlier_counts() {
-        let queue = queue();
-        let begun = Instant::now();
-        queue.add_soon("a", 1, Duration::from_millis(500));
-        queue.add_soon("a", 2, Duration::from_millis(50));
-        queue.add_soon("a", 4, Duration::from_millis(800));
-        assert_eq!(queue.next().await, Some(("a", 7)));
-        assert!(begun.elapsed() < Duration::from_millis(100));
-        queue.done(&"a");
-        assert!(queue.is_idle(), "the later moments are forgotten");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_comes_soon_is_handled_together_and_counts_as_busy() {
-        let queue = queue();
-        queue.add_soon("a", 1, Duration::from_millis(100));
-        queue.add_soon("a", 2, Duration::from_millis(100));
-        assert!(!queue.is_idle());
-        let before = Instant::now();
-        assert_eq!(queue.next().await, Some(("a", 3)));
-        assert!(before.elapsed() >= Duration::from_millis(100));
-        queue.done(&"a");
-        assert!(queue.is_idle());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn failures_come_again_and_end_up_waiting_on_the_injected_clock() {
-        let queue = queue();
-        queue.add("a", 1);
-        for _ in 0..=QUICK_RETRIES {
-            let (key, aspects) = queue.next().await.unwrap();
-            assert_eq!(aspects, 1);
-            queue.retry(&key, aspects);
-        }
-        assert!(
-            queue.is_idle(),
-            "a retry that waits long is no reason to wait for it"
-        );
-        queue.clock.advance(LAST_RETRY);
-        assert_eq!(queue.next().await, Some(("a", 1)));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn timers_follow_the_injected_clock() {
-        let queue = queue();
-        queue.add_at("a", 1, later(queue.clock.now(), Duration::from_secs(30)));
-        assert!(queue.is_idle());
-        queue.clock.advance(Duration::from_secs(30));
-        assert!(!queue.is_idle(), "it is due");
-        assert_eq!(queue.next().await, Some(("a", 1)));
-        queue.close();
-        assert_eq!(queue.next().await, None);
     }
 }

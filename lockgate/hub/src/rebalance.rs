@@ -114,10 +114,9 @@ pub(crate) fn ask(state: &State, id: &TemplateId, binding: &mut Binding) -> bool
     let Some(asked) = state.rebalances.read().asked(id) else {
         return false;
     };
-    let time = |text: Option<&str>| text.and_then(|text| text.parse::<Timestamp>().ok());
-    let before = time(binding.spec.reschedule_triggered_at.as_deref());
+    let before = binding.spec.reschedule_triggered_at.as_deref().and_then(time);
     // What was made after the rebalancer was placed after it, too.
-    let made = time(binding.metadata.creation_timestamp.as_deref());
+    let made = binding.metadata.creation_timestamp.as_deref().and_then(time);
     if made.is_none_or(|made| asked < made) || before.is_some_and(|before| asked <= before) {
         return false;
     }
@@ -214,6 +213,17 @@ fn told(
     }
 }
 
+/// Whether a binding was asked, or need not be: what was made after the rebalancer was placed after it, too.
+fn is_done(binding: &Binding, asked: Timestamp) -> bool {
+    let told = binding.spec.reschedule_triggered_at.as_deref().and_then(time);
+    let made = binding.metadata.creation_timestamp.as_deref().and_then(time);
+    told.is_some_and(|told| told.as_second() >= asked.as_second()) || made.is_some_and(|made| made > asked)
+}
+
+fn time(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
 fn observe(state: &State, workload: &WorkloadReference, asked: Timestamp) -> ObservedWorkload {
     let id = id(workload);
     let (cache, _) = state.bindings(&id.namespace);
@@ -223,9 +233,7 @@ fn observe(state: &State, workload: &WorkloadReference, asked: Timestamp) -> Obs
         // Nobody's intent is in it, and what was sent stays where it is.
         Some(binding) if Claim::on_binding(&binding.metadata).is_none() => ("Failed", "BindingNotClaimed"),
         Some(binding) => {
-            let at = binding.spec.reschedule_triggered_at.as_deref();
-            let at: Option<Timestamp> = at.and_then(|time| time.parse().ok());
-            if at.is_some_and(|at| at.as_second() >= asked.as_second()) {
+            if is_done(&binding, asked) {
                 ("Successful", "")
             } else {
                 ("", "")
@@ -236,5 +244,28 @@ fn observe(state: &State, workload: &WorkloadReference, asked: Timestamp) -> Obs
         workload: workload.clone(),
         result: result.to_owned(),
         reason: reason.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_asked_or_is_younger_is_done() {
+        let asked: Timestamp = "2026-01-01T00:00:05Z".parse().unwrap();
+        // When it was made, and what it was asked last.
+        for (made, told, expected) in [
+            ("2026-01-01T00:00:01Z", None, false),
+            ("2026-01-01T00:00:05Z", None, false),
+            ("2026-01-01T00:00:06Z", None, true),
+            ("2026-01-01T00:00:01Z", Some("2026-01-01T00:00:04Z"), false),
+            ("2026-01-01T00:00:01Z", Some("2026-01-01T00:00:05Z"), true),
+        ] {
+            let mut binding = Binding::default();
+            binding.metadata.creation_timestamp = Some(made.to_owned());
+            binding.spec.reschedule_triggered_at = told.map(str::to_owned);
+            assert_eq!(is_done(&binding, asked), expected, "{made} {told:?}");
+        }
     }
 }

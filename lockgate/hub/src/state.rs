@@ -100,7 +100,12 @@ pub(crate) struct State {
     /// How templates are with their policies, and the policies whose status needs attention.
     pub(crate) tally: Tally,
     pub(crate) namespaces: Queue<String>,
+    /// Why clusters do not get namespaces, by namespace and cluster: what was told of them.
+    pub(crate) unsent_namespaces: Mutex<HashMap<String, BTreeMap<String, String>>>,
     pub(crate) chores: Queue<Chore>,
+    /// Clusters came, went, or are otherwise than they were: everybody who depends on them is to be looked at again. No chore,
+    /// for nobody's failover waits until somebody's statuses are written.
+    pub(crate) fleet_changes: Queue<()>,
     pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,
     pub(crate) kinds: Kinds,
     pub(crate) ocm: Ocm,
@@ -114,6 +119,40 @@ pub(crate) struct Fleet {
     pub(crate) list: Arc<Vec<Arc<Cluster>>>,
     /// In the same order; empty while nobody asks.
     pub(crate) rooms: Arc<Rooms>,
+}
+
+impl Fleet {
+    /// A cluster came, changed or went. What is free is followed while somebody asks for it.
+    pub(crate) fn put(&mut self, name: &str, cluster: Option<Arc<Cluster>>, measuring: bool) {
+        let is_followed = self.rooms.len() == self.list.len();
+        let list = Arc::make_mut(&mut self.list);
+        let at = list.binary_search_by(|known| known.metadata.name.as_str().cmp(name));
+        let follow = (measuring && is_followed).then(|| Arc::make_mut(&mut self.rooms));
+        match (at, cluster) {
+            (Ok(at), Some(cluster)) => {
+                if let Some(rooms) = follow {
+                    rooms.replace(at, &cluster);
+                }
+                list[at] = cluster;
+            }
+            (Err(at), Some(cluster)) => {
+                if let Some(rooms) = follow {
+                    rooms.insert(at, &cluster);
+                }
+                list.insert(at, cluster);
+            }
+            (Ok(at), None) => {
+                if let Some(rooms) = follow {
+                    rooms.remove(at);
+                }
+                list.remove(at);
+            }
+            (Err(_), None) => {}
+        }
+        if measuring && !is_followed {
+            self.rooms = Arc::new(Rooms::of(list));
+        }
+    }
 }
 
 /// The hub's own kinds in memory.

@@ -11,10 +11,11 @@ mod interpreting;
 mod leaving;
 mod needed;
 mod placing;
-mod priority;
+pub(crate) mod priority;
 pub(crate) mod refusals;
 mod report;
 pub(crate) mod revisions;
+mod versions;
 mod works;
 mod writes;
 
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use lockgate_api::binding::TargetCluster;
 use lockgate_api::meta::OwnerReference;
 use lockgate_api::{Binding, Condition, PropagationPolicy, keys, names};
 use lockgate_engine::TemplateId;
@@ -43,7 +45,7 @@ use crate::policies;
 use crate::resource::Resource;
 use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
-pub(crate) use holding::{Suspended, wake_after};
+pub(crate) use holding::{Suspended, is_failover_paused, wake_after};
 pub(crate) use leaving::Departures;
 pub(crate) use report::report;
 pub(crate) use revisions::Stored;
@@ -97,6 +99,18 @@ pub(crate) struct Verdict {
     pub(crate) uninterpreted: Option<String>,
     /// What those who need it do not agree on.
     pub(crate) disagreement: Option<String>,
+    /// Why nothing is done for a policy that selects it in a version that is not the template.
+    pub(crate) elsewhere: Option<String>,
+}
+
+/// What a policy means for a template, once that is written.
+enum Applied {
+    /// Nobody owns it.
+    Unowned,
+    /// What was sent stays as it is.
+    Frozen,
+    /// It is sent where the binding says.
+    Bound,
 }
 
 /// A template on its way through the stations.
@@ -155,6 +169,10 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
             .warn(&EventTarget::of_value(&template), "ApplyPolicyFailed", &message);
         return Ok(());
     }
+    if versions::is_elsewhere(state, id, &template, binding.as_ref()) {
+        policies::forget(state, id);
+        return Ok(());
+    }
     let mut walk = Walk {
         state,
         id,
@@ -193,6 +211,7 @@ pub(crate) fn is_for(binding: &Binding, id: &TemplateId) -> bool {
 
 impl Walk<'_> {
     async fn run(&mut self) -> Result<(), PassError> {
+        let begun = Instant::now();
         let decision = claim::claim(&ClaimInput {
             template: &self.template,
             policies: &self.state.policies.read(),
@@ -200,6 +219,7 @@ impl Walk<'_> {
             gates: self.state.gates,
             written: self.written,
         });
+        self.state.metrics.match_policy(begun.elapsed());
         let result = self.carry_out(&decision).await;
         if !matches!(result, Err(PassError::Again)) {
             policies::note(self.state, self.id, &self.template, &decision, result.is_ok());
@@ -208,6 +228,21 @@ impl Walk<'_> {
     }
 
     async fn carry_out(&mut self, decision: &Decision) -> Result<(), PassError> {
+        let begun = Instant::now();
+        let applied = self.apply(decision).await;
+        let activates = matches!(decision.act, Act::Activate(_));
+        if activates && matches!(applied, Err(PassError::Link { .. } | PassError::NotYet(_))) {
+            self.state.metrics.apply_policy(false, begun.elapsed());
+        }
+        match applied? {
+            Applied::Unowned => self.release(decision).await,
+            Applied::Frozen => self.attend().await,
+            Applied::Bound => self.send().await,
+        }
+    }
+
+    /// Claims the template for its policy, and binds it.
+    async fn apply(&mut self, decision: &Decision) -> Result<Applied, PassError> {
         let activates = matches!(decision.act, Act::Activate(_));
         if let (Some(policy), true) = (&decision.holder, activates && self.owned().is_none()) {
             // Nothing is claimed for the first time before it can be sent.
@@ -215,19 +250,19 @@ impl Walk<'_> {
         }
         self.claim(decision).await?;
         let Some(policy) = decision.holder.clone() else {
-            return self.release(decision).await;
+            return Ok(Applied::Unowned);
         };
         if activates {
             self.check_dependent_overrides(&policy)?;
         }
         if self.owned().is_none() && !activates {
-            return self.attend().await;
+            return Ok(Applied::Frozen);
         }
         self.bind(decision, &policy).await?;
-        if self.binding.as_ref().is_none_or(is_frozen) {
-            return self.attend().await;
-        }
-        self.send().await
+        Ok(match self.binding.as_ref().is_none_or(is_frozen) {
+            true => Applied::Frozen,
+            false => Applied::Bound,
+        })
     }
 
     /// Writes the claim to the template, if it is not there.
@@ -282,6 +317,10 @@ impl Walk<'_> {
             }
             self.orphan(decision);
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
+            if is_namespace(self.id) {
+                // It goes as it would without a policy.
+                self.state.namespaces.add(self.id.name.clone(), 1);
+            }
         }
         self.attend().await
     }
@@ -325,9 +364,13 @@ impl Walk<'_> {
         self.identify(&mut binding);
         self.forget_carried(&mut binding);
         decision.bind(&self.template, &mut binding);
-        let mut uninterpreted = None;
+        let (mut uninterpreted, mut stored) = (None, None);
         if !is_frozen(&binding) {
-            uninterpreted = self.interpret(before.as_ref(), &mut binding)?;
+            stored = self.way_back(&mut binding).await?;
+            let sent = stored
+                .as_ref()
+                .map_or(&self.template, |stored| &stored.revision.template);
+            uninterpreted = self.interpret(before.as_ref(), &mut binding, sent)?;
             let required = self.required(before.as_ref()).await?;
             self.follow(&required, &mut binding);
         }
@@ -341,15 +384,20 @@ impl Walk<'_> {
         if is_frozen(&binding) {
             self.orphan(decision);
             self.state.reports.add_soon(self.id.clone(), 1, REPORT_AFTER);
-        } else if let Some(stored) = self.way_back(&mut binding).await? {
-            // What was given up is not placed; what is sent in its place goes where it went.
-            let clusters = &stored.revision.clusters;
-            if binding.spec.clusters != *clusters {
-                binding.spec.clusters.clone_from(clusters);
+        } else if let Some(stored) = stored {
+            // What was given up is not placed; what is sent in its place goes where it went, as far as that is still there.
+            let is_there = |target: &&TargetCluster| {
+                let cluster = self.state.cluster(&target.name);
+                cluster.is_some_and(|cluster| !cluster.metadata.deleting())
+            };
+            let clusters = stored.revision.clusters.iter().filter(is_there);
+            let clusters: Vec<TargetCluster> = clusters.cloned().collect();
+            if binding.spec.clusters != clusters {
+                binding.spec.clusters = clusters;
                 binding.metadata.annotations.remove(keys::APPLIED_PLACEMENT);
             }
             let mut verdicts = self.state.verdicts.lock();
-            verdicts.entry(self.id.clone()).or_insert(told);
+            verdicts.entry(self.id.clone()).or_insert_with(|| told.clone());
         } else {
             let activates = matches!(decision.act, Act::Activate(_));
             if activates || !policy.spec.is_lazy() {
@@ -362,20 +410,30 @@ impl Walk<'_> {
                 binding.spec.workload_affinity_groups = groups.flatten();
             }
             let mut verdict = self.place(&mut binding, &told)?;
-            verdict.unrendered = told.unrendered;
-            verdict.keeping = told.keeping;
+            verdict.unrendered.clone_from(&told.unrendered);
+            verdict.keeping.clone_from(&told.keeping);
             verdict.uninterpreted = uninterpreted;
             self.state.verdicts.lock().insert(self.id.clone(), verdict);
         }
         if before.as_ref() == Some(&binding) {
+            self.tell_unplaced(&binding, &told);
             return Ok(());
         }
         let moved = before
             .as_ref()
             .is_none_or(|before| before.spec.clusters != binding.spec.clusters);
-        self.write_binding(binding).await?;
-        if let Some(binding) = self.binding.as_ref().filter(|_| moved) {
-            self.tell_placed(binding);
+        if let Err(error) = self.write_binding(binding).await {
+            // What could not be said of it is said the next time.
+            if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
+                verdict.scheduled = told.scheduled;
+            }
+            return Err(error);
+        }
+        if let Some(binding) = &self.binding {
+            if moved {
+                self.tell_placed(binding);
+            }
+            self.tell_unplaced(binding, &told);
         }
         for name in self.state.rebalances.read().naming(self.id) {
             self.state.chores.add(Chore::Rebalance(name), 1);
@@ -415,6 +473,22 @@ impl Walk<'_> {
             }];
         }
     }
+}
+
+/// Whether a template is a Namespace, which goes to every member by itself.
+pub(crate) fn is_namespace(id: &TemplateId) -> bool {
+    id.kind == "Namespace" && id.api_version == "v1"
+}
+
+/// The template that a copy was made from: an override may have given the copy another version, which the hub need not
+/// follow.
+pub(crate) fn of_copy(state: &State, copy: TemplateId) -> TemplateId {
+    if state.kinds.served(&copy.api_version, &copy.kind).is_some() {
+        return copy;
+    }
+    let (cache, _) = state.bindings(&copy.namespace);
+    let binding = state::binding(cache, &binding_key(&copy)).filter(|binding| is_for(binding, &copy));
+    binding.map_or(copy, |binding| template_of(&binding))
 }
 
 /// The template of a binding.

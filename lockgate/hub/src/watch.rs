@@ -13,6 +13,7 @@ use std::time::Duration;
 use machinery_value::labels::LabelSelector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -21,8 +22,9 @@ use crate::link::{Link, LinkError};
 use crate::resource::{Resource, push_escaped};
 use lines::Lines;
 
-/// How many objects a page holds.
-const PAGE: usize = 500;
+/// How many objects a page holds. At a start a dozen lists are read at once, and a page is held twice while it is: larger ones
+/// are hardly faster, and are what a controller's memory is measured by.
+const PAGE: usize = 200;
 /// Pages that were too long or too slow are halved, down to this.
 const SMALLEST_PAGE: usize = 10;
 /// How long the server may keep a watch open.
@@ -43,6 +45,14 @@ pub struct Following {
     /// What is known of it.
     pub cache: Arc<Cache>,
     task: JoinHandle<()>,
+    hurry: Arc<Notify>,
+}
+
+impl Following {
+    /// The server is known to answer again: a failure is not waited out any longer.
+    pub(crate) fn hurry(&self) {
+        self.hurry.notify_waiters();
+    }
 }
 
 impl Drop for Following {
@@ -106,7 +116,9 @@ fn start(link: &Link, cache: Cache, label_selector: Option<&str>, name: &str) ->
         push_escaped(&mut query, name);
         query.push('&');
     }
+    let hurry: Arc<Notify> = Arc::default();
     let follower = Follower {
+        hurry: hurry.clone(),
         link: link.clone(),
         cache: cache.clone(),
         query,
@@ -117,10 +129,13 @@ fn start(link: &Link, cache: Cache, label_selector: Option<&str>, name: &str) ->
     Following {
         cache,
         task: tokio::spawn(follower.run()),
+        hurry,
     }
 }
 
 struct Follower {
+    /// Ends the pause after a failure.
+    hurry: Arc<Notify>,
     link: Link,
     cache: Arc<Cache>,
     /// The collection with the start of a query.
@@ -216,7 +231,7 @@ impl Follower {
                 Ok(Ok(None)) | Err(_) => return Ok(End::Resume),
                 Ok(Err(error)) => return Err(error),
             };
-            if let Some(end) = self.take_in(&line)? {
+            if let Some(end) = self.take_in(&line).await? {
                 return Ok(end);
             }
             self.well();
@@ -225,7 +240,7 @@ impl Follower {
         }
     }
 
-    fn take_in(&self, line: &[u8]) -> Result<Option<End>, LinkError> {
+    async fn take_in(&self, line: &[u8]) -> Result<Option<End>, LinkError> {
         let text = std::str::from_utf8(line).map_err(|e| LinkError::BadAnswer(e.to_string()))?;
         if text.trim().is_empty() {
             return Ok(None);
@@ -234,7 +249,10 @@ impl Follower {
             serde_json::from_str(text).map_err(|e| LinkError::BadAnswer(format!("not an event: {e}")))?;
         let object = event.object.get();
         match event.kind {
-            "ADDED" | "MODIFIED" => self.cache.watch_item(object)?,
+            "ADDED" | "MODIFIED" => {
+                self.cache.await_answers(object).await?;
+                self.cache.watch_item(object)?;
+            }
             "DELETED" => self.cache.watch_deleted(object)?,
             "BOOKMARK" => {
                 if !self.cache.watch_bookmark(object)? {
@@ -271,10 +289,19 @@ impl Follower {
                 error.retry_after().map(|pause| pause.min(LONGEST_PAUSE))
             }
         };
+        // Before anybody can see the trouble, and hurry because of it.
+        let hurry = self.hurry.clone();
+        let hurried = hurry.notified();
         self.cache.set_trouble(Some(error));
-        match pause {
-            Some(pause) => tokio::time::sleep(pause).await,
-            None => sleep_and_double(&mut self.pause).await,
+        let waited = async {
+            match pause {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => sleep_and_double(&mut self.pause).await,
+            }
+        };
+        tokio::select! {
+            () = waited => {}
+            () = hurried => self.pause = SHORTEST_PAUSE,
         }
     }
 }

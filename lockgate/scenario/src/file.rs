@@ -135,7 +135,7 @@ pub enum Cascade {
     Foreground,
 }
 
-/// What is wrong with a member.
+/// What is wrong with a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
@@ -149,6 +149,24 @@ pub enum Fault {
         /// What it says.
         message: String,
     },
+    /// It lets the controllers neither read nor write these resources (plurals).
+    Hides {
+        /// The plurals.
+        resources: Vec<String>,
+        /// What it says.
+        message: String,
+    },
+}
+
+impl Fault {
+    /// Whether the controllers can read a resource (plural).
+    pub fn shows(&self, plural: &str) -> bool {
+        match self {
+            Self::Up | Self::Refuses { .. } => true,
+            Self::Down => false,
+            Self::Hides { resources, .. } => !resources.iter().any(|hidden| hidden == plural),
+        }
+    }
 }
 
 /// Something that must hold.

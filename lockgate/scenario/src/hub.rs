@@ -1,10 +1,11 @@
 //! The control plane of this project, as a scenario is run with it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use lockgate_hub::clusters::join::{JoinRequest, join_member};
-use lockgate_hub::{Hub, HubOptions, Link, Resource};
+use lockgate_hub::{Hub, HubOptions, Link, Metrics, Resource};
 use serde_json::Value;
 
 use crate::file::Place;
@@ -48,15 +49,39 @@ impl Plane for HubPlane {
     }
 
     fn start(&self, setup: Setup) -> BoxFuture<'_, Result<Box<dyn Controllers>, String>> {
-        Box::pin(async move {
-            let mut options = HubOptions::new(setup.hub);
-            options.connector = setup.connector;
-            options.gates = setup.gates;
-            options.clock = setup.clock;
-            let hub = Hub::start(options).await.map_err(|error| error.to_string())?;
-            let running: Box<dyn Controllers> = Box::new(Running(hub));
-            Ok(running)
-        })
+        Box::pin(start(setup, Arc::default()))
+    }
+}
+
+async fn start(setup: Setup, metrics: Arc<Metrics>) -> Result<Box<dyn Controllers>, String> {
+    let mut options = HubOptions::new(setup.hub);
+    options.connector = setup.connector;
+    options.gates = setup.gates;
+    options.clock = setup.clock;
+    options.metrics = metrics;
+    let hub = Hub::start(options).await.map_err(|error| error.to_string())?;
+    let running: Box<dyn Controllers> = Box::new(Running(hub));
+    Ok(running)
+}
+
+/// The control plane of this project, whose figures are kept.
+#[derive(Clone, Debug, Default)]
+pub struct CountedPlane {
+    /// Where.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Plane for CountedPlane {
+    fn definitions(&self) -> Vec<Value> {
+        HubPlane.definitions()
+    }
+
+    fn join<'a>(&'a self, joining: Joining<'a>) -> BoxFuture<'a, Result<(), String>> {
+        HubPlane.join(joining)
+    }
+
+    fn start(&self, setup: Setup) -> BoxFuture<'_, Result<Box<dyn Controllers>, String>> {
+        Box::pin(start(setup, self.metrics.clone()))
     }
 }
 

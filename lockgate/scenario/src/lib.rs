@@ -31,7 +31,7 @@ mod yaml;
 
 pub use backend::{Backend, Embedded, Real, RealError};
 pub use file::*;
-pub use hub::HubPlane;
+pub use hub::{CountedPlane, HubPlane};
 pub use line::{Fuse, Line};
 pub use path::Path;
 pub use plane::{Controllers, Joining, NoPlane, Plane, Setup, Watching};

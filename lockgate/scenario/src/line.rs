@@ -4,10 +4,12 @@
 //! own requests go over no line.
 
 use std::future::Future;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -24,18 +26,23 @@ use crate::file::Fault;
 pub struct Line {
     fault: watch::Sender<Fault>,
     writes: AtomicU64,
+    /// Which lists come late; none with 0.
+    late: AtomicU64,
     /// The last writes, for reports.
     recent: Mutex<std::collections::VecDeque<String>>,
 }
 
 /// How many writes are remembered for reports.
 const RECENT: usize = 50;
+/// How late a list comes that comes late: much later than all others.
+const LATE: Duration = Duration::from_millis(30);
 
 impl Default for Line {
     fn default() -> Self {
         Self {
             fault: watch::Sender::new(Fault::Up),
             writes: AtomicU64::new(0),
+            late: AtomicU64::new(0),
             recent: Mutex::default(),
         }
     }
@@ -50,6 +57,29 @@ impl Line {
     /// What is wrong with it.
     pub fn fault(&self) -> Fault {
         self.fault.borrow().clone()
+    }
+
+    /// From now on about a third of all lists come late, others with each number. Controllers that start may not act on what
+    /// they know before they know everything.
+    pub fn come_late(&self, number: u64) {
+        self.late.store(number, Ordering::Release);
+    }
+
+    /// Whether the answer to a request comes late.
+    fn is_late(&self, request: &Request<Body>) -> bool {
+        let number = self.late.load(Ordering::Acquire);
+        let is_list = *request.method() == Method::GET
+            && request.uri().query().is_some_and(|query| {
+                let mut pairs = query.split('&');
+                // One that asks for a single object asks only whether there is any.
+                pairs.any(|pair| pair.starts_with("limit=") && pair != "limit=1")
+            });
+        if number == 0 || !is_list {
+            return false;
+        }
+        let mut hasher = DefaultHasher::new();
+        (number, request.uri().path()).hash(&mut hasher);
+        hasher.finish().is_multiple_of(3)
     }
 
     /// How many writes went over it. Events, leases and questions about rights and tokens do not count.
@@ -155,12 +185,21 @@ async fn pass(
                 return forbidden(&message);
             }
         }
+        Fault::Hides { resources, message } => {
+            if resources.iter().any(|plural| names(request.uri().path(), plural)) {
+                return forbidden(&message);
+            }
+        }
+    }
+    if line.is_late(&request) {
+        tokio::time::sleep(LATE).await;
     }
     // What is only tried changes nothing.
     let tried = request
         .uri()
         .query()
         .is_some_and(|query| query.contains("dryRun=All"));
+    let path = request.uri().path().to_owned();
     let title = (counts && !tried).then(|| format!("{} {}", request.method(), request.uri().path()));
     let response = client.send(request).await?;
     if let Some(title) = title {
@@ -175,7 +214,7 @@ async fn pass(
     let mut blown = fuse.blown.subscribe();
     let cut = async move {
         tokio::select! {
-            _ = down.wait_for(|fault| *fault == Fault::Down) => {}
+            _ = down.wait_for(|fault| path.split('/').any(|part| !fault.shows(part))) => {}
             _ = blown.wait_for(|blown| *blown) => {}
         }
     };
@@ -279,6 +318,28 @@ mod tests {
             ),
         ] {
             assert_eq!(is_counted(&method, path), counts, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn some_lists_come_late_others_each_time() {
+        let line = Line::default();
+        let get = |uri: &str| Request::get(uri).body(Body::empty()).unwrap();
+        let late = |number| {
+            line.come_late(number);
+            let paths = (0..30).map(|path| get(&format!("/apis/example.com/v1/kind{path}?limit=500")));
+            paths.map(|request| line.is_late(&request)).collect::<Vec<_>>()
+        };
+        assert!(!late(0).contains(&true));
+        let (first, second) = (late(1), late(2));
+        assert!(first.contains(&true) && first.contains(&false));
+        assert_ne!(first, second);
+        assert_eq!(first, late(1));
+        for other in ["/api/v1/pods?limit=1", "/api/v1/pods?watch=true", "/api/v1/pods"] {
+            assert!((1..20).all(|number| {
+                line.come_late(number);
+                !line.is_late(&get(other))
+            }));
         }
     }
 

@@ -147,6 +147,7 @@ async fn once(
         gates: scenario.gates,
         running: None,
         cut: false,
+        restarts: 0,
         written: Vec::new(),
         memory: Memory::new(),
         last: Moment::default(),
@@ -186,6 +187,8 @@ struct Runner<'a> {
     running: Option<Running>,
     /// Whether the controllers were cut off.
     cut: bool,
+    /// How often they were started again.
+    restarts: u64,
     /// Changes that the controllers must have seen.
     written: Vec<(Place, Written)>,
     memory: Memory,
@@ -323,8 +326,15 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Waits until nothing moves. Controllers that were cut off on the way are started anew.
+    /// Waits until nothing moves, and servers that are elsewhere have been looked after. Controllers that were cut off on the
+    /// way are started anew.
     async fn settle(&mut self) -> Result<(), String> {
+        self.world.look_after();
+        self.settle_quickly().await
+    }
+
+    /// The same in the midst of a step: without a change nobody is looked after.
+    async fn settle_quickly(&mut self) -> Result<(), String> {
         loop {
             let running = self.running.as_ref();
             let controllers = running.map(|running| (&*running.controllers, &*running.fuse));
@@ -363,6 +373,8 @@ impl Runner<'_> {
     async fn restart(&mut self) -> Result<(), String> {
         let left = self.running.as_ref().and_then(|running| running.fuse.left());
         self.stop().await;
+        self.restarts += 1;
+        self.world.hub.line.come_late(self.restarts);
         self.start().await?;
         if let (Some(left), Some(running)) = (left, &self.running) {
             running.fuse.arm(left);

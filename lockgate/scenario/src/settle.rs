@@ -1,9 +1,10 @@
 //! Waiting until nothing moves any more. Nothing here sleeps to be right: every wait has a condition, and a deadline
 //! that fails with what is not so.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::file::{Fault, Place};
+use crate::file::Place;
 use crate::line::Fuse;
 use crate::plane::Controllers;
 use crate::server::Written;
@@ -29,13 +30,6 @@ pub(crate) async fn settle(
     controllers: Option<(&dyn Controllers, &Fuse)>,
     written: &[(Place, Written)],
 ) -> Result<Settled, String> {
-    for (_, site) in world.sites() {
-        if let Watched::Real(janitor) = &site.watched
-            && !written.is_empty()
-        {
-            janitor.stir();
-        }
-    }
     let begun = Instant::now();
     let mut told = 0;
     // Two looks in a row at the same state: a watch of which nobody knows may lie between an event and its effect.
@@ -46,6 +40,7 @@ pub(crate) async fn settle(
         {
             return Ok(Settled::Cut);
         }
+        stir(world, written.len());
         let before = revisions(world);
         let moving = moving(world, controllers.map(|(controllers, _)| controllers), written);
         let after = revisions(world);
@@ -74,6 +69,21 @@ pub(crate) async fn settle(
     }
 }
 
+/// After any change, by whomever, somebody looks after real servers before they are called quiet. Without one nothing is owed,
+/// and time may pass quickly.
+fn stir(world: &World, written: usize) {
+    let by_controllers: u64 = world.sites().map(|(_, site)| site.line.writes()).sum();
+    let changes = by_controllers + written as u64;
+    if world.looked_after.swap(changes, Ordering::AcqRel) == changes {
+        return;
+    }
+    for (_, site) in world.sites() {
+        if let Watched::Real(janitor) = &site.watched {
+            janitor.stir();
+        }
+    }
+}
+
 fn revisions(world: &World) -> Vec<u64> {
     world.sites().map(|(_, site)| site.revision()).collect()
 }
@@ -90,6 +100,9 @@ fn moving(
         }
     }
     let controllers = controllers?;
+    if world.clock.is_anybody_late() {
+        return Some("somebody is about to wake up".to_owned());
+    }
     for (place, change) in written {
         // Nobody follows what is not managed on a member, and embedded servers tell more than their answers.
         let embedded = |site: &Site| matches!(site.watched, Watched::Embedded { .. });
@@ -108,10 +121,10 @@ fn moving(
                 }
             }
             // Some of what is not managed is looked at all the same: what policies select, and what a member has room for.
-            let is_down = site.line.fault() == Fault::Down;
+            let fault = site.line.fault();
             for watching in controllers.watches(&place) {
                 let version = tower.newest_of(&watching);
-                if !is_down && watching.seen < version {
+                if fault.shows(&watching.resource.plural) && watching.seen < version {
                     return Some(format!(
                         "the policies have seen {} {} on {place} up to {}, not {version}",
                         watching.resource, watching.name, watching.seen
@@ -119,7 +132,7 @@ fn moving(
                 }
             }
             for (resource, version) in tower.newest(false) {
-                if !is_down
+                if fault.shows(&resource.plural)
                     && let Some(seen) = controllers.seen_all(&place, &resource)
                     && seen < version
                 {
@@ -143,7 +156,7 @@ fn unseen(
 ) -> Option<String> {
     if world
         .site(place)
-        .is_some_and(|site| site.line.fault() == Fault::Down)
+        .is_some_and(|site| !site.line.fault().shows(&resource.plural))
     {
         return None;
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
 use lockgate_api::Cluster;
-use lockgate_hub::{Clock, ConnectError, Connector};
+use lockgate_hub::{Clock, ConnectError, Connector, Guard};
 use serde_json::Value;
 
 use crate::file::Place;
@@ -18,6 +19,8 @@ pub struct World {
     pub(crate) hub: Site,
     pub(crate) members: BTreeMap<String, Site>,
     pub(crate) clock: Clock,
+    /// After how many changes somebody was last asked to look after the servers.
+    pub(crate) looked_after: AtomicU64,
 }
 
 /// One server.
@@ -65,6 +68,20 @@ impl Site {
 }
 
 impl World {
+    pub(crate) fn new(hub: Site, members: BTreeMap<String, Site>, clock: Clock) -> Self {
+        Self {
+            hub,
+            members,
+            clock,
+            looked_after: AtomicU64::new(0),
+        }
+    }
+
+    /// Somebody looks after servers that are elsewhere before they are called quiet, whether or not something changes.
+    pub(crate) fn look_after(&self) {
+        self.looked_after.store(u64::MAX, Ordering::Release);
+    }
+
     pub(crate) fn site(&self, place: &Place) -> Option<&Site> {
         match place {
             Place::Hub => Some(&self.hub),
@@ -105,6 +122,7 @@ impl Connector for Wires {
         &'a self,
         cluster: &'a Cluster,
         _: Option<&'a Value>,
+        _: &'a Guard,
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
         let name = &cluster.metadata.name;
         let client = self.0.get(name).cloned();

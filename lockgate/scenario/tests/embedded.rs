@@ -10,7 +10,7 @@
 
 mod support;
 
-use lockgate_scenario::Variant;
+use lockgate_scenario::{CountedPlane, Embedded, Scenario, Variant, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_scenario_holds() {
@@ -25,6 +25,40 @@ async fn every_scenario_holds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fight_names_the_other_side() {
-    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/drift-fight.yaml");
-    support::assert_passed(&support::run_embedded([file], Variant::Plain).await);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support");
+    // A restart forgets how often something was corrected.
+    let files = ["drift-fight.yaml", "deleted-again-and-again.yaml"].map(|name| folder.join(name));
+    support::assert_passed(&support::run_embedded(files, Variant::Plain).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_figure_is_kept() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/figures.yaml");
+    let scenario = Scenario::load(&file).unwrap();
+    let plane = CountedPlane::default();
+    let outcome = run(&scenario, &mut Embedded::new(), &plane, Variant::Plain).await;
+    support::assert_passed(&[outcome]);
+    let text = plane.metrics.encode();
+    for name in [
+        r#"resource_match_policy_duration_seconds_count "#,
+        r#"resource_apply_policy_duration_seconds_count{result="success"} "#,
+        r#"resource_apply_policy_duration_seconds_count{result="error"} "#,
+        r#"policy_apply_attempts_total{result="error"} "#,
+        r#"binding_sync_work_duration_seconds_count{result="success"} "#,
+        r#"work_sync_workload_duration_seconds_count{result="success"} "#,
+        r#"work_sync_workload_duration_seconds_count{result="error"} "#,
+        r#"cluster_sync_status_duration_seconds_count{member_cluster="member1"} "#,
+        r#"karmada_scheduler_scheduling_algorithm_duration_seconds_count{schedule_step="Place"} "#,
+        r#"karmada_scheduler_queue_incoming_bindings_total{event="BindingAdd"} "#,
+        r#"karmada_scheduler_queue_incoming_bindings_total{event="BindingUpdate"} "#,
+        r#"create_resource_to_cluster{result="success",apiversion="v1",kind="ConfigMap",member_cluster="member1",recreate="false"} "#,
+        r#"create_resource_to_cluster{result="error",apiversion="v1",kind="ConfigMap",member_cluster="member2",recreate="false"} "#,
+    ] {
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line[name.len()..].parse::<f64>().ok());
+        assert!(value.is_some_and(|value| value > 0.0), "{name}: {line:?}");
+    }
+    // What could not be made was not updated.
+    let updated = r#"update_resource_to_cluster{result="error",apiversion="v1",kind="ConfigMap""#;
+    assert!(!text.contains(updated), "{text}");
 }

@@ -6,8 +6,12 @@
 use mlua::{Lua, Table, Value as LuaValue};
 use serde_json::{Map, Number, Value};
 
+use crate::fuel::Fuel;
+
 /// How deep values may be nested; what servers store is less deep.
 const DEPTH: usize = 100;
+/// What a value takes apart from its text, in bytes.
+const NODE: usize = 64;
 /// The field of a metatable that says whether a table is a list.
 const LIST: &str = "__list";
 /// The names under which the marking metatables are kept.
@@ -71,12 +75,32 @@ fn put(lua: &Lua, value: &Value, marks: &Marks, depth: usize) -> mlua::Result<Lu
 }
 
 /// A value of Lua as JSON; or what is wrong with it, and where.
-pub(crate) fn from_lua(value: &LuaValue, like: &[&Value]) -> Result<Value, String> {
-    Ok(take(value, like, &mut String::new(), 0)?.unwrap_or_else(|| Value::Object(Map::new())))
+///
+/// Every value counts, and a table that is in several places counts in each: a few of them, each in the next twice, would
+/// otherwise be more than any memory.
+pub(crate) fn from_lua(value: &LuaValue, like: &[&Value], fuel: &Fuel) -> Result<Value, String> {
+    let taken = take(value, like, &mut String::new(), 0, fuel)?;
+    Ok(taken.unwrap_or_else(|| Value::Object(Map::new())))
+}
+
+/// How many bytes a value is, more or less.
+pub(crate) fn size(value: &Value) -> usize {
+    NODE + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(fields) => fields.iter().map(|(key, field)| key.len() + size(field)).sum(),
+        _ => 0,
+    }
 }
 
 /// None for an empty table of which nobody knows what it is.
-fn take(value: &LuaValue, like: &[&Value], path: &mut String, depth: usize) -> Result<Option<Value>, String> {
+fn take(
+    value: &LuaValue,
+    like: &[&Value],
+    path: &mut String,
+    depth: usize,
+    fuel: &Fuel,
+) -> Result<Option<Value>, String> {
     let place = |path: &str| {
         if path.is_empty() {
             "the answer".to_owned()
@@ -87,6 +111,12 @@ fn take(value: &LuaValue, like: &[&Value], path: &mut String, depth: usize) -> R
     if depth > DEPTH {
         return Err(format!("{} is nested too deeply, or in itself", place(path)));
     }
+    let bytes = match value {
+        LuaValue::String(text) => text.as_bytes().len(),
+        _ => 0,
+    };
+    fuel.charge(NODE + bytes)
+        .map_err(|_| format!("{} is too large", place(path)))?;
     Ok(Some(match value {
         LuaValue::Nil => Value::Null,
         LuaValue::Boolean(value) => Value::Bool(*value),
@@ -97,7 +127,7 @@ fn take(value: &LuaValue, like: &[&Value], path: &mut String, depth: usize) -> R
                 .map_err(|_| format!("{} is not text", place(path)))?
                 .to_owned(),
         ),
-        LuaValue::Table(table) => return table_value(table, like, path, depth),
+        LuaValue::Table(table) => return table_value(table, like, path, depth, fuel),
         other => return Err(format!("{} is a {}", place(path), other.type_name())),
     }))
 }
@@ -116,6 +146,7 @@ fn table_value(
     like: &[&Value],
     path: &mut String,
     depth: usize,
+    fuel: &Fuel,
 ) -> Result<Option<Value>, String> {
     let failed = |error: mlua::Error| error.to_string();
     let marked: Option<bool> = table.metatable().and_then(|mark| mark.raw_get(LIST).ok());
@@ -154,7 +185,7 @@ fn table_value(
             path.push('/');
             path.push_str(&key);
             let inner: Vec<&Value> = like.iter().filter_map(|like| like.get(&key)).collect();
-            let value = take(value, &inner, path, depth + 1)?;
+            let value = take(value, &inner, path, depth + 1, fuel)?;
             path.truncate(length);
             if let Some(value) = value {
                 map.insert(key, value);
@@ -188,7 +219,7 @@ fn table_value(
             return Err(format!("{path:?} is a list with gaps"));
         };
         path.push_str(&format!("/{}", at.unwrap_or_default()));
-        *slot = take(value, &inner, path, depth + 1)?.unwrap_or_else(|| Value::Object(Map::new()));
+        *slot = take(value, &inner, path, depth + 1, fuel)?.unwrap_or_else(|| Value::Object(Map::new()));
         path.truncate(length);
     }
     Ok(Some(Value::Array(items)))

@@ -1,13 +1,15 @@
 //! Lua 5.1 scripts as pure functions.
 //!
 //! A script defines a function; [`call`] runs it on JSON values and answers with JSON values. What always holds:
-//! - Equal scripts and arguments give equal answers. There is no clock, no randomness, no file, no address, and nothing is
+//! - Equal scripts and arguments give equal answers, unless the clock ends them. There is no clock, no randomness, no file, no address, and nothing is
 //!   kept from one call to the next: each call has a machine of its own.
-//! - A call ends: it has so many steps and so much memory, and every loop of the language and of its library counts.
+//! - A call ends: it has so many steps and so much memory. Every loop of the language and of its library counts, and what goes
+//!   through long texts or large tables counts by their size; a clock is the last bound.
 //! - No script makes a panic. What goes wrong is a [`ScriptError`].
 
 mod convert;
 mod fuel;
+mod measured;
 mod pattern;
 mod sandbox;
 #[cfg(test)]
@@ -15,6 +17,7 @@ mod tests;
 mod text;
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib};
 use serde_json::Value;
@@ -31,6 +34,8 @@ pub struct Limits {
     pub memory: usize,
     /// How many characters the script may have.
     pub source: usize,
+    /// How long it may take. The steps end nearly every call first; this one ends what they cannot count.
+    pub time: Duration,
 }
 
 impl Default for Limits {
@@ -39,6 +44,7 @@ impl Default for Limits {
             steps: 2_000_000,
             memory: 64 * 1024 * 1024,
             source: 256 * 1024,
+            time: Duration::from_secs(5),
         }
     }
 }
@@ -67,6 +73,9 @@ pub enum ScriptError {
     /// It took too long.
     #[error("the script takes more than {0} steps: does it loop?")]
     TooManySteps(u64),
+    /// It took few steps, and long.
+    #[error("the script takes more than {0:?}: does it build long texts?")]
+    TooSlow(Duration),
     /// It held too much.
     #[error("the script takes more than {0} bytes of memory")]
     TooMuchMemory(usize),
@@ -120,7 +129,12 @@ pub fn call(
             function.call::<MultiValue>(MultiValue::from_vec(values))
         })?
         .into_iter()
-        .map(|value| convert::from_lua(&value, like).map_err(ScriptError::Nonsense))
+        .map(|value| {
+            convert::from_lua(&value, like, &machine.fuel).map_err(|why| match machine.fuel.is_out() {
+                true => machine.ended(),
+                false => ScriptError::Nonsense(why),
+            })
+        })
         .collect()
 }
 
@@ -139,7 +153,7 @@ impl Machine {
                 limit: limits.source,
             });
         }
-        let fuel = Rc::new(Fuel::new(limits.steps));
+        let fuel = Rc::new(Fuel::new(limits.steps, limits.time));
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua =
             Lua::new_with(libraries, LuaOptions::new()).map_err(|e| ScriptError::Failed(e.to_string()))?;
@@ -175,10 +189,18 @@ impl Machine {
         work().map_err(|error| self.told(&error))
     }
 
+    /// Why nothing is left.
+    fn ended(&self) -> ScriptError {
+        match self.fuel.is_late() {
+            true => ScriptError::TooSlow(self.limits.time),
+            false => ScriptError::TooManySteps(self.limits.steps),
+        }
+    }
+
     /// What an error of the machine means.
     fn told(&self, error: &mlua::Error) -> ScriptError {
         if self.fuel.is_out() {
-            return ScriptError::TooManySteps(self.limits.steps);
+            return self.ended();
         }
         if is_memory(error) {
             return ScriptError::TooMuchMemory(self.limits.memory);

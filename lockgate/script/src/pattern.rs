@@ -12,11 +12,11 @@ use crate::fuel::Fuel;
 use engine::{Bad, Capture, Found, Pattern};
 
 /// Puts the functions into the table of strings.
-pub(crate) fn install(lua: &Lua, string: &Table, fuel: &Rc<Fuel>) -> mlua::Result<()> {
+pub(crate) fn install(lua: &Lua, string: &Table, fuel: &Rc<Fuel>, memory: usize) -> mlua::Result<()> {
     string.raw_set("find", find(lua, fuel, true)?)?;
     string.raw_set("match", find(lua, fuel, false)?)?;
     string.raw_set("gmatch", every(lua, fuel)?)?;
-    string.raw_set("gsub", replace(lua, fuel)?)
+    string.raw_set("gsub", replace(lua, fuel, memory)?)
 }
 
 impl From<Bad> for mlua::Error {
@@ -90,7 +90,7 @@ fn every(lua: &Lua, fuel: &Rc<Fuel>) -> mlua::Result<Function> {
 }
 
 /// `string.gsub`.
-fn replace(lua: &Lua, fuel: &Rc<Fuel>) -> mlua::Result<Function> {
+fn replace(lua: &Lua, fuel: &Rc<Fuel>, memory: usize) -> mlua::Result<Function> {
     let fuel = fuel.clone();
     type Arguments = (LuaString, LuaString, LuaValue, Option<f64>);
     lua.create_function(move |lua, (text, pattern, with, most): Arguments| {
@@ -104,7 +104,12 @@ fn replace(lua: &Lua, fuel: &Rc<Fuel>) -> mlua::Result<Function> {
             match &found {
                 Some(found) => {
                     count += 1.0;
-                    made.extend(replacement(lua, &text, found, &with)?);
+                    let new = replacement(lua, &text, found, &with)?;
+                    fuel.charge(new.len())?;
+                    if made.len() + new.len() > memory {
+                        return Err(mlua::Error::MemoryError("not enough memory".to_owned()));
+                    }
+                    made.extend(new);
                 }
                 None if at < text.len() => made.push(text[at]),
                 None => {}

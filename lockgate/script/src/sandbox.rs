@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::convert;
 use crate::fuel::Fuel;
+use crate::measured;
 use crate::pattern;
 use crate::{HostFunction, Module};
 
@@ -45,10 +46,11 @@ pub(crate) fn furnish(lua: &Lua, fuel: &Rc<Fuel>, modules: &[Module<'_>], memory
     string.raw_set("dump", LuaValue::Nil)?;
     string.raw_set("gfind", LuaValue::Nil)?;
     string.raw_set("rep", repeat(lua, fuel, memory)?)?;
-    pattern::install(lua, &string, fuel)?;
+    pattern::install(lua, &string, fuel, memory)?;
+    measured::install(lua, &globals, fuel)?;
     globals.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
     globals.raw_set("pcall", protected(lua, fuel)?)?;
-    globals.raw_set("require", require(lua, modules)?)?;
+    globals.raw_set("require", require(lua, fuel, modules)?)?;
     lua.load(PRELUDE).set_name("=prelude").exec()
 }
 
@@ -63,9 +65,7 @@ fn repeat(lua: &Lua, fuel: &Rc<Fuel>, memory: usize) -> mlua::Result<Function> {
         if size > memory {
             return Err(mlua::Error::MemoryError("not enough memory".to_owned()));
         }
-        if !fuel.take(size as u64 / 64 + 1) {
-            return Err(fuel.error());
-        }
+        fuel.charge(size)?;
         if text.is_empty() {
             return lua.create_string("");
         }
@@ -96,12 +96,12 @@ fn protected(lua: &Lua, fuel: &Rc<Fuel>) -> mlua::Result<Function> {
 }
 
 /// `require`, of the modules that there are.
-fn require(lua: &Lua, modules: &[Module<'_>]) -> mlua::Result<Function> {
+fn require(lua: &Lua, fuel: &Rc<Fuel>, modules: &[Module<'_>]) -> mlua::Result<Function> {
     let known = lua.create_table()?;
     for module in modules {
         let table = lua.create_table()?;
         for (name, function) in module.functions {
-            table.raw_set(*name, host(lua, name, *function)?)?;
+            table.raw_set(*name, host(lua, fuel, name, *function)?)?;
         }
         known.raw_set(module.name, table)?;
     }
@@ -117,15 +117,17 @@ fn require(lua: &Lua, modules: &[Module<'_>]) -> mlua::Result<Function> {
     )
 }
 
-fn host(lua: &Lua, name: &str, function: HostFunction) -> mlua::Result<Function> {
-    let name = name.to_owned();
+/// A function of ours. What it is given and what it answers counts by its size.
+fn host(lua: &Lua, fuel: &Rc<Fuel>, name: &str, function: HostFunction) -> mlua::Result<Function> {
+    let (fuel, name) = (fuel.clone(), name.to_owned());
     lua.create_function(move |lua, arguments: Variadic<LuaValue>| {
         let failed = |why: String| mlua::Error::RuntimeError(format!("{name}: {why}"));
         let mut values: Vec<Value> = Vec::with_capacity(arguments.len());
         for argument in arguments.iter() {
-            values.push(convert::from_lua(argument, &[]).map_err(failed)?);
+            values.push(convert::from_lua(argument, &[], &fuel).map_err(failed)?);
         }
         let answer = function(&values).map_err(failed)?;
+        fuel.charge(convert::size(&answer))?;
         convert::to_lua(lua, &answer)
     })
 }

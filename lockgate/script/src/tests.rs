@@ -20,6 +20,7 @@ fn limits() -> Limits {
         steps: 200_000,
         memory: 4 * 1024 * 1024,
         source: 10_000,
+        time: Duration::from_secs(60),
     }
 }
 
@@ -215,6 +216,10 @@ fn what_is_wrong_is_said() {
             "shout: it takes a text",
         ),
         ("function f() return f.x.y end", "attempt to index"),
+        (
+            "function f()\n  return string.upper(nil)\nend",
+            "script:2: bad argument #1 to",
+        ),
         ("\x1bLua", "the script cannot be read"),
     ] {
         let error = run(source, &[&json!({})]).unwrap_err().to_string();
@@ -264,6 +269,60 @@ fn every_call_ends() {
             || matches!(error, ScriptError::TooManySteps(_)),
         "{error:?}"
     );
+}
+
+/// Each of these takes few instructions, and much of everything else.
+#[test]
+fn long_texts_and_large_tables_count_by_their_size() {
+    let long = "local s = string.rep('x', 65536) ";
+    for body in [
+        "while true do local t = s:upper() end",
+        "while true do local t = s:lower() end",
+        "while true do local t = s:reverse() end",
+        "while true do local t = s:sub(2) end",
+        "while true do local t = string.format('%s', s) end",
+        "while true do local t = tonumber(s) end",
+        "while true do local t = table.concat({s, s}) end",
+        "local t = {} for i = 1, 5000 do t[i] = '' end while true do local c = table.concat(t) end",
+        "local t = {} for i = 1, 5000 do t[i] = '' end while true do local c = unpack(t) end",
+        "while true do pcall(string.upper, s) end",
+        "local t = {s} while true do pcall(require('voice').shout, t) end",
+        "while true do local t = require('voice').shout(s) end",
+        "local t = {s} for i = 1, 60 do t = {t, t} end return t",
+        "local t = {1} for i = 1, 60 do t = {t, t} end return t",
+        "local t = {1} for i = 1, 60 do t = {t, t} end return require('voice').shout(t)",
+        "local t = {} for i = 1, 1000 do t[i] = s end return t",
+    ] {
+        let source = format!("function f() {long} {body} end");
+        assert_eq!(
+            run(&source, &[]),
+            Err(ScriptError::TooManySteps(200_000)),
+            "{body}"
+        );
+    }
+    let source = "function f() return (('x'):rep(1000):gsub('x', ('y'):rep(100000))) end";
+    assert_eq!(run(source, &[]), Err(ScriptError::TooMuchMemory(4 * 1024 * 1024)));
+    // What is small is hardly dearer than before.
+    let many = "function f() local n = 0 for i = 1, 5000 do n = n + #(('name-' .. i):upper():sub(2, 5)) end return n end";
+    assert_eq!(run(many, &[]).unwrap(), [json!(20_000)]);
+}
+
+#[test]
+fn what_cannot_be_counted_is_ended_by_the_clock() {
+    let quick = Limits {
+        time: Duration::from_millis(50),
+        steps: u64::MAX,
+        ..limits()
+    };
+    for body in [
+        "while true do local t = s .. 'x' end",
+        "while s <= s do end",
+        "while pcall(function() while true do local t = s .. 'x' end end) do end while true do end",
+    ] {
+        let source = format!("function f() local s = string.rep('x', 524288) {body} end");
+        let ended = call(&source, "f", &[], &[], MODULES, quick);
+        assert_eq!(ended, Err(ScriptError::TooSlow(quick.time)), "{body}");
+    }
 }
 
 #[test]

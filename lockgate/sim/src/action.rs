@@ -59,6 +59,8 @@ pub enum Kind {
     Claim,
     /// Storage.
     Volume,
+    /// How many of some Pods may go.
+    Budget,
 }
 
 /// Every kind with its apiVersion, its name and its plural.
@@ -86,6 +88,12 @@ const KINDS: &[(Kind, &str, &str, &str)] = &[
         "persistentvolumeclaims",
     ),
     (Kind::Volume, "v1", "PersistentVolume", "persistentvolumes"),
+    (
+        Kind::Budget,
+        "policy/v1",
+        "PodDisruptionBudget",
+        "poddisruptionbudgets",
+    ),
 ];
 
 impl Kind {

@@ -51,6 +51,7 @@ pub(crate) struct Index {
     on_node: HashMap<Box<str>, BTreeSet<Key>>,
     labeled: HashMap<Label, BTreeSet<Key>>,
     services: BTreeSet<Key>,
+    budgets: BTreeSet<Key>,
     daemons: BTreeSet<Key>,
     /// Pods for which no node was found.
     waiting: BTreeSet<Key>,
@@ -67,6 +68,7 @@ impl Index {
             on_node: HashMap::new(),
             labeled: HashMap::new(),
             services: BTreeSet::new(),
+            budgets: BTreeSet::new(),
             daemons: BTreeSet::new(),
             waiting: BTreeSet::new(),
             pod_addresses: Addresses::new(options.pod_network),
@@ -111,6 +113,17 @@ impl Index {
         smallest.into_iter().flatten().cloned().collect()
     }
 
+    /// All Pods in a namespace.
+    pub(crate) fn pods(&self, namespace: &str) -> Vec<Key> {
+        let keys = self.entries.keys();
+        let mut pods: Vec<Key> = keys
+            .filter(|key| key.kind == Kind::Pod && &*key.namespace == namespace)
+            .cloned()
+            .collect();
+        pods.sort();
+        pods
+    }
+
     pub(crate) fn free_pod_address(&self) -> String {
         self.pod_addresses.free()
     }
@@ -139,6 +152,12 @@ impl Index {
             Kind::DaemonSet => {
                 self.daemons.remove(key);
             }
+            Kind::Budget if object.is_some() => {
+                self.budgets.insert(key.clone());
+            }
+            Kind::Budget => {
+                self.budgets.remove(key);
+            }
             Kind::Claim if object.is_none() => {
                 // Its volume may go now. Volumes hang on their claim by name.
                 dirty.extend(self.children(&claim_handle(&key.namespace, &key.name), Kind::Volume));
@@ -157,6 +176,18 @@ impl Index {
                 }
             }
             _ => {}
+        }
+        // What budgets count: Pods, and how many of them are wanted.
+        if matches!(
+            key.kind,
+            Kind::Pod | Kind::ReplicaSet | Kind::Deployment | Kind::StatefulSet
+        ) {
+            let first = Key::new(Kind::Budget, &key.namespace, "");
+            let here = self.budgets.range(first..);
+            dirty.extend(
+                here.take_while(|budget| budget.namespace == key.namespace)
+                    .cloned(),
+            );
         }
         dirty
     }

@@ -5,7 +5,7 @@
 //!
 //! **Pure decisions, thin I/O.** Each controller is a module with a function from what it sees and the time to
 //! [`Action`]s: [`deployment`], [`replicaset`], [`statefulset`], [`daemonset`], [`job`], [`scheduler`], [`pod`],
-//! [`service`], [`claim`], [`node`], and [`fast`] for workloads without Pods. [`Member`] feeds them from the changes
+//! [`service`], [`claim`], [`node`], [`disruption`], and [`fast`] for workloads without Pods. [`Member`] feeds them from the changes
 //! of a server, carries the actions out and wakes when a decision asked for it.
 //!
 //! What always holds:
@@ -21,6 +21,7 @@ pub mod behaviour;
 pub mod claim;
 pub mod daemonset;
 pub mod deployment;
+pub mod disruption;
 pub mod fast;
 mod hash;
 mod index;

@@ -4,6 +4,7 @@
 #![allow(clippy::panic, reason = "it is how a test fails")]
 
 mod member {
+    mod budgets;
     pub(crate) mod cluster;
     mod deployments;
     mod fleet;

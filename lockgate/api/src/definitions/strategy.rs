@@ -66,7 +66,7 @@ fn common(description: &str, soak: &str) -> Schema {
 
 fn mandatory() -> Schema {
     let group = object(
-        "A group by its name or, where that is empty, by its index.",
+        "A group by its name or, where that is empty, by its index, which is 0 if it is absent.",
         [
             (
                 "groupName",
@@ -77,11 +77,7 @@ fn mandatory() -> Schema {
                 int32("The group of this index; the first is 0.").minimum(0),
             ),
         ],
-    )
-    .rule(rule(
-        "(has(self.groupName) && self.groupName != '') || has(self.groupIndex)",
-        "names no group: write groupName or groupIndex",
-    ));
+    );
     list(
         "Groups that go before all others, each as a whole, and in which no cluster may fail.",
         group,

@@ -100,6 +100,10 @@ fn status() -> Schema {
                     "The version of the object after it was sent: gen:N, or rv:N for kinds without a generation.",
                 ),
             ),
+            (
+                "replicas",
+                int64("The replicas of the object after it was sent, if its kind has any."),
+            ),
         ],
     );
     object(

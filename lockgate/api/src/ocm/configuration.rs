@@ -145,6 +145,9 @@ pub struct ConfigurationStatus {
     /// Objects that no template names any more, which go when it next enforces: an evaluation that only informs forgets none.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub pending_prune: Vec<RelatedObject>,
+    /// Objects that are not told because there are too many, and that may have to go some time.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
+    pub further_objects: Vec<FurtherObjects>,
     /// When it was last looked at, RFC 3339.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub last_evaluated: String,
@@ -186,6 +189,21 @@ pub struct RelatedObject {
     /// What else is known of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub properties: Option<RelatedProperties>,
+}
+
+/// Objects of one kind, as briefly as can be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FurtherObjects {
+    /// Group and version.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub api_version: String,
+    /// Kind.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// `namespace/name uid`, and `made`, `+enforced` or `made+enforced` for those that the policy made, or enforced.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
+    pub objects: Vec<String>,
 }
 
 /// Which object.

@@ -158,10 +158,6 @@ impl Refusals {
                     "is not the index of a group: the first is 0",
                 );
             }
-            let named = group.get("groupName").and_then(Value::as_str);
-            if index.is_none() && named.is_none_or(str::is_empty) {
-                self.add(at, "names no group: write groupName or groupIndex");
-            }
         }
     }
 

@@ -93,7 +93,7 @@ async fn variants(server: &Server) {
                 "type": "Progressive",
                 "progressive": {
                     "maxConcurrency": "25%", "maxFailures": 0, "minSuccessTime": "1h30m", "progressDeadline": "None",
-                    "mandatoryDecisionGroups": [{"groupName": "canary"}, {"groupIndex": 0}],
+                    "mandatoryDecisionGroups": [{"groupName": "canary"}, {"groupIndex": 0}, {}],
                 },
                 "decisionGroups": [{
                     "groupName": "canary",

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use lockgate_api::Condition;
 use lockgate_hub::clusters::join::{JoinRequest, join_member};
 use lockgate_hub::clusters::rights;
-use lockgate_hub::{ConnectError, Connector, Hub, HubOptions, Link};
+use lockgate_hub::{ConnectError, Connector, Guard, Hub, HubOptions, Link};
 use lockgate_sim::{Member, SimOptions};
 use machinery_apiserver::{ApiServer, Options};
 use machinery_auth::{Pki, UserInfo};
@@ -66,6 +66,7 @@ impl Connector for InProcess {
         &'a self,
         cluster: &'a lockgate_api::Cluster,
         _secret: Option<&'a Value>,
+        _: &'a Guard,
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
         let name = &cluster.metadata.name;
         let client = self
@@ -217,7 +218,9 @@ pub(crate) async fn quiet(
     let mut last = (hub.revision(), Instant::now());
     let mut rested = Instant::now();
     until(patience, "the control plane is idle", || {
-        let idle = control.is_none_or(Hub::idle);
+        let busy = control.and_then(Hub::busy);
+        let idle = busy.is_none();
+        tracing::trace!(busy, "waiting");
         let revision = hub.revision();
         if !idle {
             rested = Instant::now();

@@ -1,4 +1,5 @@
-//! The embedded server, as `lockgate up` runs it: a process of its own, with its data on disk.
+//! The embedded server, as `lockgate up --bare` runs it: a process of its own, with its data on disk, and no control plane,
+//! which a kube-apiserver does not have either.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -31,13 +32,24 @@ pub(super) struct Keeper {
 
 impl Embedded {
     pub(super) async fn start(&self) -> Result<Running, BenchError> {
-        let directory =
-            TempDir::with_prefix_in("embedded-", &self.scratch).map_err(BenchError::file(&self.scratch))?;
-        self.start_in(directory).await
+        self.start_in(self.directory()?).await
+    }
+
+    /// Starts one with the control plane in it.
+    pub(super) async fn start_whole(&self) -> Result<Running, BenchError> {
+        self.start_with(self.directory()?, &[]).await
+    }
+
+    fn directory(&self) -> Result<TempDir, BenchError> {
+        TempDir::with_prefix_in("embedded-", &self.scratch).map_err(BenchError::file(&self.scratch))
     }
 
     /// Starts one with the data that is in a directory, if there is any.
     pub(super) async fn start_in(&self, directory: TempDir) -> Result<Running, BenchError> {
+        self.start_with(directory, &["--bare"]).await
+    }
+
+    async fn start_with(&self, directory: TempDir, options: &[&str]) -> Result<Running, BenchError> {
         let data = directory.path().join("data");
         let log_path = directory.path().join("log");
         let log = std::fs::File::create(&log_path).map_err(BenchError::file(&log_path))?;
@@ -53,6 +65,7 @@ impl Embedded {
         let mut child = Command::new(&self.program)
             .args(["up", "--members", "0", "--port", "0", "--data-dir"])
             .arg(&data)
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

@@ -51,7 +51,8 @@ impl Fleet {
         Clusters::start(ClustersOptions {
             hub: self.hub.clone(),
             connector: Arc::new(SecretConnector),
-            events: Events::start(&self.hub, &clock, metrics, &EventOptions::default()),
+            events: Events::start(&self.hub, &clock, metrics.clone(), &EventOptions::default()),
+            metrics,
             clock,
             guard: Guard::always(),
             works: Arc::new(|_| Some(0)),

@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &CommandArguments, verb: Verb, to: Option<i64>) -> 
             }));
         };
         if verb == Verb::Undo {
-            check_revision(&found, to).await?;
+            check_revision(&found, &record, to).await?;
         }
         let link = Link::new(hub.client.clone());
         let request = Request {
@@ -140,7 +140,9 @@ fn told(id: &TemplateId, request: &Request, before: &RolloutRecord, after: Optio
         );
     };
     let revision = before.revision;
-    let text = match (request.verb, &after.back) {
+    // A way back from before is not what came of this.
+    let turned = after.back.as_ref().filter(|_| after.back != before.back);
+    let text = match (request.verb, turned) {
         (Verb::Pause, _) => format!("{id}: nothing more starts until it is resumed."),
         (Verb::Resume, _) => format!("{id}: it goes on."),
         (Verb::Promote, _) => format!("{id}: the present soak or wait of revision {revision} is over."),
@@ -157,9 +159,13 @@ fn told(id: &TemplateId, request: &Request, before: &RolloutRecord, after: Optio
                 back.from
             ),
         },
-        (Verb::Abort, None) => {
-            format!("{id}: revision {revision} is everywhere, and there is nothing to give up.")
-        }
+        (Verb::Abort, None) => match after.back.as_ref().filter(|back| !back.forward) {
+            Some(back) => format!(
+                "{id}: revision {} was given up before, and there is nothing more to give up.",
+                back.from
+            ),
+            None => format!("{id}: revision {revision} is everywhere, and there is nothing to give up."),
+        },
         (Verb::Undo, Some(back)) => match &back.to {
             Some(to) => format!(
                 "{id}: revision {} goes out in the usual order.\n\
@@ -200,11 +206,13 @@ async fn whoami(link: &Link) -> String {
     name.or_else(|| std::env::var("USER").ok()).unwrap_or_default()
 }
 
-async fn check_revision(found: &Found, to: Option<i64>) -> Result<(), Failure> {
+async fn check_revision(found: &Found, record: &RolloutRecord, to: Option<i64>) -> Result<(), Failure> {
     let revisions = super::history::revisions(found).await?;
     let there = match to {
         Some(to) => revisions.iter().any(|revision| revision.number == to),
-        None => revisions.len() > 1,
+        None => revisions
+            .iter()
+            .any(|revision| revision.digest != record.digest && !revision.given_up),
     };
     if there {
         return Ok(());
@@ -214,7 +222,7 @@ async fn check_revision(found: &Found, to: Option<i64>) -> Result<(), Failure> {
         .map(|revision| revision.number.to_string())
         .collect();
     let what = to.map_or_else(
-        || "there is no earlier revision".to_owned(),
+        || "there is no earlier revision that was not given up".to_owned(),
         |to| format!("there is no revision {to}"),
     );
     let kept = if known.is_empty() {

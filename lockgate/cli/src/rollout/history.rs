@@ -29,8 +29,10 @@ pub(crate) struct HistoryArguments {
 pub(crate) struct Kept {
     /// Its number.
     pub(crate) number: i64,
-    digest: String,
-    given_up: bool,
+    /// What every cluster gets in it, in one word.
+    pub(crate) digest: String,
+    /// Whether somebody gave it up, or too many clusters failed with it.
+    pub(crate) given_up: bool,
     since: String,
     /// What it holds, unless that is secret.
     revision: Option<Revision>,

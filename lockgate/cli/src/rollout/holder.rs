@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use lockgate_api::binding::AggregatedStatusItem;
-use lockgate_api::ocm::policy::{NON_COMPLIANT, PENDING, ROOT_POLICY};
+use lockgate_api::ocm::policy::{CONDITION_ACCEPTED, ROOT_POLICY};
 use lockgate_api::ocm::{POLICY_GROUP, Policy};
 use lockgate_api::rollout_policy::{RolloutRun, RunCluster};
-use lockgate_api::{Binding, ObjectMeta, names};
+use lockgate_api::{Binding, Condition, ObjectMeta, names};
 use lockgate_engine::TemplateId;
-use lockgate_engine::governance::replica::{is_inform, replica_name};
-use lockgate_engine::governance::revision::{Mark, evaluated};
+use lockgate_engine::governance::replica::replica_name;
 use lockgate_hub::{Link, Resource};
 use serde::Deserialize;
 
 use super::command::{argument, unreadable};
+use super::compliance::{compliance, summary};
 use crate::connect::Connection;
 use crate::exit::Failure;
 
@@ -82,17 +81,14 @@ impl Holder {
 
     /// Why nothing is told, if nothing is: what the root says of itself.
     pub(crate) fn untold(&self, id: &TemplateId) -> String {
-        let conditions = match self {
-            Self::Binding(_) => {
-                return format!(
-                    "{id} follows no strategy: its changes go to all clusters at once.\n\n\
-                     Next: a RolloutPolicy with spec.strategy, see docs/rollout.md\n"
-                );
-            }
-            Self::Policy(root, _) => root.status.as_ref().map(|status| &status.conditions),
-        };
+        if let Self::Binding(_) = self {
+            return format!(
+                "{id} follows no strategy: its changes go to all clusters at once.\n\n\
+                 Next: a RolloutPolicy with spec.strategy, see docs/rollout.md\n"
+            );
+        }
         let mut text = format!("{id} is on no cluster.\n");
-        for condition in conditions.into_iter().flatten() {
+        for condition in self.notes() {
             text.push_str(&format!("  because    {}\n", condition.message));
         }
         format!("{text}\nNext: kubectl describe {}\n", argument(id))
@@ -103,72 +99,47 @@ impl Holder {
         matches!(self, Self::Policy(..))
     }
 
-    /// How it is in a cluster.
-    pub(crate) fn said(&self, cluster: &RunCluster) -> Option<String> {
+    /// How it is in a cluster, in lines.
+    pub(crate) fn said(&self, cluster: &RunCluster) -> Vec<String> {
         match self {
-            Self::Binding(binding) => object(&binding.status.aggregated_status, cluster),
-            Self::Policy(root, replicas) => Some(match replicas.get(&cluster.name) {
-                Some(replica) => compliance(root, replica, &cluster.state),
-                None => "has no replica yet".to_owned(),
-            }),
+            Self::Binding(binding) => object(&binding.status.aggregated_status, cluster)
+                .into_iter()
+                .collect(),
+            Self::Policy(root, replicas) => {
+                compliance(root, replicas.get(&cluster.name), &cluster.state).lines()
+            }
         }
     }
-}
 
-/// How a replica of a cluster in this state is: what it does, and what was last said of it.
-fn compliance(root: &Policy, replica: &Policy, state: &str) -> String {
-    let mark = Mark::of(replica);
-    let waits = mark.as_ref().is_some_and(|mark| mark.revision == 0);
-    let enforces = !is_inform(&root.spec.remediation_action);
-    let does = match (waits, enforces) {
-        (true, true) => "enforces nothing now; ",
-        (false, true) if state == "ToApply" && mark.is_some() => "keeps the previous version; ",
-        _ => "",
-    };
-    let Some(status) = evaluated(replica) else {
-        return match mark.and_then(|mark| hindrance(replica, &mark)) {
-            Some(why) => format!("{does}not evaluated yet: {why}"),
-            None => format!("{does}not evaluated yet"),
+    /// How it is in many clusters, in a line.
+    pub(crate) fn summary<'a>(&self, clusters: impl Iterator<Item = &'a RunCluster>) -> Option<String> {
+        match self {
+            Self::Binding(_) => None,
+            Self::Policy(root, replicas) => {
+                let of = |cluster: &RunCluster| compliance(root, replicas.get(&cluster.name), &cluster.state);
+                Some(summary(clusters.map(of)))
+            }
+        }
+    }
+
+    /// What is wrong with a root policy, or ignored of it.
+    pub(crate) fn notes(&self) -> &[Condition] {
+        match self {
+            Self::Binding(_) => &[],
+            Self::Policy(root, _) => root.status.as_ref().map_or(&[], |status| &status.conditions),
+        }
+    }
+
+    /// Whether a root policy, as it is now, is followed by nobody: then nothing moves until somebody edits it.
+    pub(crate) fn is_refused(&self) -> bool {
+        let Self::Policy(root, _) = self else {
+            return false;
         };
-    };
-    let bad = |state: &str| status.details.iter().find(|template| template.compliant == state);
-    match bad(NON_COMPLIANT).or_else(|| bad(PENDING)) {
-        None if waits => format!("{does}compliant: nothing would change"),
-        None => format!("{does}compliant"),
-        Some(template) => {
-            let said = template.history.first().map_or("", |entry| bare(&entry.message));
-            let would = if waits { "would change" } else { "non-compliant" };
-            let state = if template.compliant == PENDING {
-                "pending"
-            } else {
-                would
-            };
-            format!("{does}{state}: {said} ({})", template.template_meta.name)
-        }
+        let observed = root.status.as_ref().and_then(|status| status.observed_generation);
+        let accepted = Condition::find(self.notes(), CONDITION_ACCEPTED);
+        observed == Some(root.metadata.generation)
+            && accepted.is_some_and(|accepted| accepted.status == "False")
     }
-}
-
-/// Why what a replica holds is not evaluated: what was said of it since it is held, or of the cluster, which is not said twice.
-fn hindrance(replica: &Policy, mark: &Mark) -> Option<String> {
-    let status = replica.status.as_ref()?;
-    let newest = status
-        .details
-        .iter()
-        .filter(|template| template.compliant == NON_COMPLIANT)
-        .find_map(|template| template.history.first())?;
-    // Times of history have whole seconds.
-    let at: Timestamp = newest.last_timestamp.as_ref()?.parse().ok()?;
-    let said = bare(&newest.message);
-    let of_cluster = said.starts_with(&format!("cluster {} ", replica.metadata.namespace));
-    (of_cluster || at.as_second() >= mark.at.as_second()).then(|| said.to_owned())
-}
-
-/// A message without the words that its state says already.
-fn bare(message: &str) -> &str {
-    let said = message.split_once("; ").map_or(message, |(_, said)| said);
-    said.strip_prefix("violation - ")
-        .or_else(|| said.strip_prefix("template-error; "))
-        .unwrap_or(said)
 }
 
 /// How the object is in a cluster that others wait for.
@@ -202,89 +173,4 @@ fn binding_path(id: &TemplateId) -> String {
         Resource::resource_bindings()
     };
     bindings.object(&id.namespace, &names::binding_name(&id.kind, &id.name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn policy(value: serde_json::Value) -> Policy {
-        serde_json::from_value(value).unwrap()
-    }
-
-    #[test]
-    fn what_a_cluster_does_and_what_it_says() {
-        let replica = |revision: &str, evaluated: &str, state: &str| {
-            policy(serde_json::json!({
-                "metadata": {"annotations": {"policy.open-cluster-management.io/rollout-revision": revision}},
-                "spec": {"policy-templates": [{"objectDefinition": {}}]},
-                "status": {"evaluatedRevision": evaluated, "details": [{
-                    "templateMeta": {"name": "one"}, "compliant": state, "history": [
-                        {"message": format!("{state}; violation - pods [x] not found in namespace y")}]}]},
-            }))
-        };
-        let root = policy(serde_json::json!({"spec": {"remediationAction": "enforce"}}));
-        let said = |revision, evaluated, state| {
-            compliance(&root, &replica(revision, evaluated, state), "Progressing")
-        };
-        assert_eq!(
-            said("0.a.1", "0.a.1", "NonCompliant"),
-            "enforces nothing now; would change: pods [x] not found in namespace y (one)"
-        );
-        assert_eq!(
-            said("0.a.1", "0.a.1", "Compliant"),
-            "enforces nothing now; compliant: nothing would change"
-        );
-        // What was said of something older is not told.
-        assert_eq!(
-            said("0.a.2", "0.a.1", "Compliant"),
-            "enforces nothing now; not evaluated yet"
-        );
-        assert_eq!(said("1.a.1", "1.a.1", "Compliant"), "compliant");
-        assert_eq!(
-            said("1.a.1", "1.a.1", "NonCompliant"),
-            "non-compliant: pods [x] not found in namespace y (one)"
-        );
-        assert_eq!(
-            compliance(&root, &replica("1.a.1", "1.a.1", "Compliant"), "ToApply"),
-            "keeps the previous version; compliant"
-        );
-    }
-
-    #[test]
-    fn what_keeps_a_cluster_from_looking_is_told() {
-        let root = policy(serde_json::json!({"spec": {"remediationAction": "enforce"}}));
-        let refused = |at: &str, message: &str| {
-            policy(serde_json::json!({
-                "metadata": {"namespace": "member1", "annotations": {
-                    "policy.open-cluster-management.io/rollout-revision": "2.a.1000000500000"}},
-                "spec": {"policy-templates": [{"objectDefinition": {}}]},
-                "status": {"evaluatedRevision": "", "details": [{
-                    "templateMeta": {"name": "one"}, "compliant": "NonCompliant", "history": [{"lastTimestamp": at,
-                        "message": format!("NonCompliant; template-error; {message}")}]}]},
-            }))
-        };
-        assert_eq!(
-            compliance(
-                &root,
-                &refused("1970-01-12T13:46:40Z", "no such kind"),
-                "Progressing"
-            ),
-            "not evaluated yet: no such kind"
-        );
-        // What was said of something older is not told, unless it is about the cluster.
-        assert_eq!(
-            compliance(
-                &root,
-                &refused("1970-01-12T13:46:39Z", "no such kind"),
-                "Progressing"
-            ),
-            "not evaluated yet"
-        );
-        let refuses = "cluster member1 refuses the definitions of policies";
-        assert_eq!(
-            compliance(&root, &refused("1970-01-12T13:46:39Z", refuses), "Progressing"),
-            format!("not evaluated yet: {refuses}")
-        );
-    }
 }

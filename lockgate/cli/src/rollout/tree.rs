@@ -86,6 +86,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
                 print::out(&format!("{text}\n"));
             }
             match phase.as_str() {
+                _ if holder.is_refused() => return Ok(ExitCode::from(1)),
                 "Succeeded" => return Ok(ExitCode::SUCCESS),
                 "Failed" | "Aborted" | "RolledBack" | "RollbackFailed" => return Ok(ExitCode::from(1)),
                 _ => {}
@@ -113,10 +114,17 @@ fn still(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// The width of the terminal; whoever says COLUMNS knows better.
 fn width() -> usize {
-    std::env::var("COLUMNS")
+    let told = std::env::var("COLUMNS")
         .ok()
-        .and_then(|columns| columns.parse().ok())
+        .and_then(|columns| columns.parse().ok());
+    let found = || {
+        console::Term::stdout()
+            .size_checked()
+            .map(|(_, columns)| columns.into())
+    };
+    told.or_else(found)
         .filter(|columns| (40..=400).contains(columns))
         .unwrap_or(WIDTH)
 }
@@ -131,12 +139,17 @@ pub(super) fn show(
     width: usize,
 ) -> String {
     let mut text = String::new();
-    let (mark, tone) = phase(&run.phase);
+    let refused = holder.is_some_and(Holder::is_refused);
+    let (mark, tone) = match refused {
+        true => ("✘", Tone::Bad),
+        false => phase(&run.phase),
+    };
+    let word = if refused { "Refused" } else { &run.phase };
     let mut line = |words: &str, tone: Tone| {
         text.push_str(&paint.tone(&cut(words, width), tone));
         text.push('\n');
     };
-    line(&format!("{id}   {mark} {}", run.phase), tone);
+    line(&format!("{id}   {mark} {word}"), tone);
     let good = match run.good_revision {
         Some(good) if good == run.revision => String::new(),
         Some(good) => format!(", the last good one is {good}"),
@@ -144,8 +157,20 @@ pub(super) fn show(
     };
     line(&format!("  revision   {}{good}", run.revision), Tone::Plain);
     line(&format!("  policy     {}", run.policy), Tone::Plain);
+    // What is wrong with the policy comes before what became of it: nothing may move for that.
+    for note in holder.into_iter().flat_map(Holder::notes) {
+        let tone = if note.status == "False" {
+            Tone::Bad
+        } else {
+            Tone::Warn
+        };
+        for part in wrapped(&note.message, width.saturating_sub(13)) {
+            line(&format!("  note       {part}"), tone);
+        }
+    }
+    let heading = if refused { "before" } else { "because" };
     for part in wrapped(&run.message, width.saturating_sub(13)) {
-        line(&format!("  because    {part}"), Tone::Plain);
+        line(&format!("  {heading:<9}  {part}"), Tone::Plain);
     }
     if !run.command.is_empty() {
         line(&format!("  command    {}", run.command), Tone::Plain);
@@ -158,14 +183,18 @@ pub(super) fn show(
             .take_while(|group| of_one_kind(group) && of_one_kind(first) && group.state == first.state)
             .count();
         if alike > ALONE {
-            show_groups(&mut text, &groups[..alike], paint, width);
+            show_groups(&mut text, &groups[..alike], holder, paint, width);
             groups = &groups[alike..];
         } else {
             show_group(&mut text, first, holder, now, paint, width);
             groups = &groups[1..];
         }
     }
-    text.push_str(&format!("\n{}\n", next(id, run)));
+    let next = match refused {
+        true => format!("Next: kubectl edit {}", argument(id)),
+        false => next(id, run),
+    };
+    text.push_str(&format!("\n{next}\n"));
     text
 }
 
@@ -221,8 +250,8 @@ fn of_one_kind(group: &RunGroup) -> bool {
     !group.clusters.is_empty() && group.clusters.iter().all(alike)
 }
 
-/// Several groups of which the same is to be said, in two lines.
-fn show_groups(text: &mut String, groups: &[RunGroup], paint: Paint, width: usize) {
+/// Several groups of which the same is to be said, in a few lines.
+fn show_groups(text: &mut String, groups: &[RunGroup], holder: Option<&Holder>, paint: Paint, width: usize) {
     let clusters: usize = groups.iter().map(|group| group.clusters.len()).sum();
     let (Some(first), Some(last)) = (groups.first(), groups.last()) else {
         return;
@@ -240,6 +269,13 @@ fn show_groups(text: &mut String, groups: &[RunGroup], paint: Paint, width: usiz
         let line = format!("  {mark} all  {word:<11} {reason}");
         text.push_str(&paint.tone(cut(&line, width).trim_end(), tone));
         text.push('\n');
+    }
+    let all = groups.iter().flat_map(|group| &group.clusters);
+    if let Some(summary) = holder.and_then(|holder| holder.summary(all)) {
+        for part in wrapped(&summary, width.saturating_sub(6)) {
+            text.push_str(&paint.tone(&format!("      {part}"), Tone::Faint));
+            text.push('\n');
+        }
     }
 }
 
@@ -263,10 +299,10 @@ fn show_group(
     text.push('\n');
     let names = group.clusters.iter().map(|cluster| cluster.name.chars().count());
     let wide = names.max().unwrap_or(0).min(width / 3);
-    let said = |cluster: &RunCluster| holder.and_then(|holder| holder.said(cluster));
+    let said = |cluster: &RunCluster| holder.map(|holder| holder.said(cluster)).unwrap_or_default();
     let apart = |cluster: &RunCluster| match holder {
         Some(holder) if holder.tells_apart() => holder.said(cluster),
-        _ => None,
+        _ => Vec::new(),
     };
     // How much time each has left differs by moments, and is told of the first.
     let told = |cluster: &RunCluster| {
@@ -304,7 +340,7 @@ fn show_group(
             let line = cut(&line, width.saturating_sub(left.chars().count())) + &left;
             text.push_str(&paint.tone(line.trim_end(), tone));
             text.push('\n');
-            if let Some(object) = said(cluster) {
+            for object in said(cluster) {
                 let line = format!("      {object}");
                 text.push_str(&paint.tone(&cut(&line, width), Tone::Faint));
                 text.push('\n');
@@ -372,164 +408,4 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id() -> TemplateId {
-        TemplateId {
-            api_version: "apps/v1".to_owned(),
-            kind: "Deployment".to_owned(),
-            namespace: "shop".to_owned(),
-            name: "web".to_owned(),
-        }
-    }
-
-    fn cluster(name: &str, state: &str, reason: &str, until: Option<&str>) -> RunCluster {
-        RunCluster {
-            name: name.to_owned(),
-            state: state.to_owned(),
-            reason: reason.to_owned(),
-            until: until.map(str::to_owned),
-            ..RunCluster::default()
-        }
-    }
-
-    fn at(text: &str) -> Timestamp {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn a_tree_with_countdowns() {
-        let run = RolloutRun {
-            policy: "RolloutPolicy shop/web".to_owned(),
-            revision: 3,
-            good_revision: Some(2),
-            phase: "Progressing".to_owned(),
-            message: "1 of 3 clusters are done".to_owned(),
-            command: "retry by admin: the node is back".to_owned(),
-            groups: vec![
-                RunGroup::of(0, "canary", vec![cluster("a", "Succeeded", "done", None)]),
-                RunGroup::of(
-                    1,
-                    "",
-                    vec![
-                        cluster(
-                            "b",
-                            "Succeeded",
-                            "succeeded, soaks until 2026-01-01T00:05:00Z",
-                            Some("2026-01-01T00:05:00Z"),
-                        ),
-                        cluster("c", "ToApply", "waits: 1 of 1 places is taken", None),
-                    ],
-                ),
-            ],
-        };
-        let text = show(&id(), &run, None, at("2026-01-01T00:03:30Z"), Paint::OFF, 80);
-        assert_eq!(
-            text,
-            "Deployment shop/web   … Progressing\n\
-             \x20 revision   3, the last good one is 2\n\
-             \x20 policy     RolloutPolicy shop/web\n\
-             \x20 because    1 of 3 clusters are done\n\
-             \x20 command    retry by admin: the node is back\n\
-             \n\
-             group 0 (canary)   1 of 1 done\n\
-             \x20 ✔ a  Succeeded\n\
-             \n\
-             group 1   0 of 2 done\n\
-             \x20 … b  Soaking     succeeded, soaks, 1m30s left\n\
-             \x20 · c  ToApply     waits: 1 of 1 places is taken\n\
-             \n\
-             Next: lockgate rollout status deployment/web -n shop --watch\n"
-        );
-    }
-
-    #[test]
-    fn a_thousand_clusters_fit_on_a_screen() {
-        let waits = "waits for group 0 (a group with quite a long name): some-cluster soaks until 2026-01-01T00:05:00Z";
-        let run = RolloutRun {
-            phase: "Progressing".to_owned(),
-            groups: vec![RunGroup {
-                clusters: (0..1000)
-                    .map(|n| {
-                        cluster(
-                            &format!("a-cluster-with-a-rather-long-name-{n:04}"),
-                            "ToApply",
-                            waits,
-                            None,
-                        )
-                    })
-                    .collect(),
-                ..RunGroup::default()
-            }],
-            ..RolloutRun::default()
-        };
-        let text = show(&id(), &run, None, at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
-        assert!(text.lines().count() < 24, "{text}");
-        for line in text.lines() {
-            assert!(line.chars().count() <= 80, "{line}");
-        }
-        assert!(text.contains("… and 999 more like it"), "{text}");
-        // Also when each was well at another moment.
-        let mut soaking = run;
-        for (n, cluster) in soaking.groups[0].clusters.iter_mut().enumerate() {
-            let until = format!("2026-01-01T00:05:00.{n:03}Z");
-            cluster.state = "Succeeded".to_owned();
-            cluster.reason = format!("succeeded, soaks until {until}; applied, its health is unknown");
-            cluster.until = Some(until);
-        }
-        let text = show(&id(), &soaking, None, at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
-        assert!(text.lines().count() < 24, "{text}");
-        assert!(text.contains("Soaking     succeeded, soaks; appl"), "{text}");
-        assert!(text.contains("…, 5m left\n"), "{text}");
-    }
-
-    #[test]
-    fn a_thousand_clusters_in_mixed_states_fit_on_a_screen() {
-        let states = [
-            ("Succeeded", "done"),
-            ("Progressing", "under way"),
-            ("ToApply", "waits: 25 of 25 places are taken"),
-            ("Suspended", "suspended"),
-            ("TimeOut", "timed out: did not succeed within 5m"),
-        ];
-        let mixed = |from: usize| -> Vec<RunCluster> {
-            let clusters = (from..from + 100).map(|n| {
-                let (state, reason) = states[n % states.len()];
-                cluster(&format!("cluster-{n:04}"), state, reason, None)
-            });
-            clusters.collect()
-        };
-        let alike = |from: usize, state: &str| -> Vec<RunCluster> {
-            let clusters =
-                (from..from + 100).map(|n| cluster(&format!("cluster-{n:04}"), state, "done", None));
-            clusters.collect()
-        };
-        let groups = (0..10).map(|at| {
-            let clusters = match at {
-                0..4 => alike(at * 100, "Succeeded"),
-                4 => mixed(at * 100),
-                _ => alike(at * 100, "ToApply"),
-            };
-            RunGroup::of(at as i64, "", clusters)
-        });
-        let run = RolloutRun {
-            phase: "Failed".to_owned(),
-            groups: groups.collect(),
-            ..RolloutRun::default()
-        };
-        let text = show(&id(), &run, None, at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
-        assert!(text.lines().count() < 24, "{text}");
-        assert!(text.contains("groups 0 to 3   400 of 400 done"), "{text}");
-        assert!(text.contains("groups 5 to 9   0 of 500 done"), "{text}");
-        assert!(text.contains("… and 19 more like it"), "{text}");
-        // Also when something else is to be said of each.
-        let mut odd = run;
-        for (n, cluster) in odd.groups[4].clusters.iter_mut().enumerate() {
-            cluster.reason = format!("its own reason {n}");
-        }
-        let text = show(&id(), &odd, None, at("2026-01-01T00:00:00Z"), Paint::OFF, 80);
-        assert!(text.lines().count() < 30, "{text}");
-        assert!(text.contains("… and 88 more"), "{text}");
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate_sim::{Member, SimOptions};
-use machinery_apiserver::{ApiServer, Listening, Options, StartError};
+use machinery_apiserver::{ApiServer, AuditLog, Listening, Options, StartError};
 use machinery_auth::Pki;
 
 use crate::exit::Failure;
@@ -30,13 +30,14 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster on `port`, or on any free one if that is 0.
+    /// Starts a cluster on `port`, or on any free one if that is 0. Its requests go to `audit`, if that is there.
     pub(crate) async fn start(
         name: &str,
         role: Role,
         port: u16,
         directory: &Directory,
         pki: &Arc<Pki>,
+        audit: Option<AuditLog>,
     ) -> Result<Self, Failure> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = tokio::net::TcpListener::bind(address)
@@ -62,6 +63,7 @@ impl Cluster {
             })?;
         let mut options = Options::new(pki.clone());
         options.path = directory.store(name);
+        options.audit = audit;
         let server = ApiServer::start(options)
             .await
             .map_err(|error| start_failure(error, directory))?;

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use lockgate_engine::Gates;
 use lockgate_hub::clusters::join::{JoinRequest, join_member};
 use lockgate_hub::clusters::rights;
-use lockgate_hub::{ConnectError, Connector, Hub, HubOptions, Link, SecretConnector};
+use lockgate_hub::{ConnectError, Connector, Guard, Hub, HubOptions, Link, SecretConnector};
 use machinery_apiserver::ApiServer;
 use machinery_auth::{Pki, UserInfo};
 use serde_json::Value;
@@ -29,6 +29,7 @@ impl Connector for Neighbours {
         &'a self,
         cluster: &'a lockgate_api::Cluster,
         secret: Option<&'a Value>,
+        guard: &'a Guard,
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
         match self.servers.get(&cluster.spec.api_endpoint) {
             Some(server) => {
@@ -36,7 +37,7 @@ impl Connector for Neighbours {
                 let client = kube::Client::new(server.as_user(account), "default");
                 Box::pin(async move { Ok(client) })
             }
-            None => self.others.connect(cluster, secret),
+            None => self.others.connect(cluster, secret, guard),
         }
     }
 }

@@ -146,7 +146,7 @@ impl Objects {
         let choice = choose(
             self.bound.iter().map(String::as_str),
             &self.placement.spec.cluster_sets,
-            |set| self.sets.contains_key(set),
+            |set| self.sets.get(set),
         );
         let scores = ScoresAt(&self.scores, now);
         let (clusters, outcome_status) = match Rules::read(&self.placement) {
@@ -161,8 +161,8 @@ impl Objects {
                 let input = Input {
                     rules: &rules,
                     choice: &choice,
-                    candidates: self.candidates(&choice),
-                    decided: &decided,
+                    candidates: self.candidates(&choice, &decided),
+                    is_decided: &|cluster| decided.contains(cluster),
                     context: Context {
                         used: &|cluster| others.get(cluster).copied().unwrap_or(0),
                         most_used: others.values().copied().max().unwrap_or(0),
@@ -170,7 +170,7 @@ impl Objects {
                     },
                     now,
                 };
-                let outcome = decide(&input, |cluster| rules.matches(cluster, &scores));
+                let outcome = decide(&input, |place| rules.matches(input.candidates[place], &scores));
                 let clusters = explain(&input, &outcome, &self.clusters, &published);
                 let status = self.status(&choice, &outcome, now);
                 (clusters, status)
@@ -180,7 +180,7 @@ impl Objects {
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
             sets: match choice {
-                Choice::Sets(sets) => sets.into_iter().collect(),
+                Choice::Sets { sets, .. } => sets.into_iter().collect(),
                 _ => Vec::new(),
             },
             notes: self.notes(),
@@ -189,13 +189,14 @@ impl Objects {
         }
     }
 
-    fn candidates(&self, choice: &Choice) -> Vec<&Candidate> {
-        let Choice::Sets(sets) = choice else {
+    fn candidates(&self, choice: &Choice, decided: &BTreeSet<&str>) -> Vec<&Candidate> {
+        let Choice::Sets { sets, .. } = choice else {
             return Vec::new();
         };
         let belongs = |cluster: &&Candidate| {
             let mut memberships = sets.iter().filter_map(|set| self.sets.get(set));
             memberships.any(|membership| membership.includes(cluster))
+                || choice.keeps_decided() && decided.contains(cluster.name())
         };
         self.clusters.iter().filter(belongs).collect()
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::api::{Api, deployment, deployments, policies, policy, until, works};
@@ -58,7 +59,7 @@ async fn a_leader_that_was_asleep_writes_nothing() {
     settled(&servers, &hub, &left, "nginx:1.28").await;
     assert_eq!(holder(&hub).await, "second");
 
-    let before = asked(&servers);
+    let woken = Timestamp::now();
     first.signal("-CONT").await;
     assert_eq!(
         first.ended().await,
@@ -66,15 +67,16 @@ async fn a_leader_that_was_asleep_writes_nothing() {
         "it says that another took the lease"
     );
     settled(&servers, &hub, &left, "nginx:1.28").await;
-    let after = asked(&servers);
-    for (name, before) in before {
-        let now = &after.iter().find(|(other, _)| *other == name).unwrap().1;
-        let new: Vec<&Asked> = now[before.len()..].iter().collect();
-        assert!(
-            new.is_empty(),
-            "{name} was asked to change something with a lease that had run out: {new:?}"
-        );
-    }
+    // A request that was half on its way when the first was stopped ends about now, and was not made with an old lease.
+    let mut late: Vec<_> = asked(&servers).into_iter().flat_map(|(_, asked)| asked).collect();
+    late.retain(|asked| asked.received >= woken);
+    // No program can look at its lease and write to a socket in one step: a thread that was stopped between the two sends that
+    // one request.
+    let threads = std::thread::available_parallelism().unwrap().get();
+    assert!(
+        late.len() <= threads && !late.iter().any(Asked::succeeded),
+        "members were asked to change something with a lease that had run out: {late:?}"
+    );
 
     // The one that leads is well, and a new one stands by.
     let mut third = Controller::start(&servers, "third", LEASE);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -152,6 +153,8 @@ fn script(name: &str) -> Command {
 /// One request that changes something.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Asked {
+    /// When its first bytes came, which may be long before it ended.
+    pub(crate) received: Timestamp,
     pub(crate) verb: String,
     pub(crate) resource: String,
     pub(crate) namespace: String,
@@ -170,6 +173,7 @@ impl Asked {
             None => text(&object["resource"]),
         };
         Some(Self {
+            received: text(&entry["requestReceivedTimestamp"]).parse().unwrap(),
             verb: text(&entry["verb"]),
             resource,
             namespace: text(&object["namespace"]),

@@ -15,6 +15,10 @@ const NAMED: usize = 20;
 const ACTIVATED: &str = "Activated";
 /// The condition that says that a policy cannot take what it means to.
 const PREEMPTION: &str = "Preemption";
+/// The condition that says that a part of a policy has no effect.
+const EFFECTIVE: &str = "Effective";
+/// The condition that says that a policy names kinds of which nothing can be propagated.
+const KINDS_SERVED: &str = "KindsServed";
 
 /// How a template is with the policy that owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +152,96 @@ pub fn preemption(
         }
         None => status.conditions.retain(|condition| condition.kind != PREEMPTION),
     }
+}
+
+/// Says in a policy's status which parts of it have no effect because their feature gates are off; nothing if all have.
+pub fn effective(policy: &PropagationPolicy, gates: Gates, now: Timestamp, status: &mut PropagationStatus) {
+    let spec = &policy.spec;
+    let preserves = |which: &str| {
+        let failover = spec.failover.as_ref().and_then(|failover| failover.get(which));
+        failover.is_some_and(|behaviour| behaviour.get("statePreservation").is_some())
+    };
+    let is_affine = spec.placement.workload_affinity.is_some();
+    let parts = [
+        (
+            is_affine && !gates.workload_affinity,
+            "placement.workloadAffinity (WorkloadAffinity)",
+        ),
+        (spec.failover.is_some() && !gates.failover, "failover (Failover)"),
+        (
+            (preserves("application") || preserves("cluster")) && !gates.stateful_failover,
+            "failover's statePreservation (StatefulFailoverInjection)",
+        ),
+        (
+            spec.propagate_deps && !gates.propagate_deps,
+            "propagateDeps (PropagateDeps)",
+        ),
+    ];
+    let idle: Vec<&str> = parts
+        .into_iter()
+        .filter_map(|(is_idle, name)| is_idle.then_some(name))
+        .collect();
+    if idle.is_empty() {
+        status.conditions.retain(|condition| condition.kind != EFFECTIVE);
+        return;
+    }
+    let message = format!(
+        "without effect while the feature gate is off: {}",
+        idle.join(", ")
+    );
+    condition(EFFECTIVE, false, "GateOff", message, now).put(&mut status.conditions);
+}
+
+/// Why no object of a kind is propagated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unserved {
+    /// The hub does not serve it; a typing error, or a definition that is still to come.
+    NotServed,
+    /// The hub serves it, and does not show its objects.
+    NotShown(String),
+    /// It is one that is never propagated.
+    Never,
+}
+
+/// Says in a policy's status which of its kinds cannot be propagated, and why; nothing if all can. `unserved` tells it of a
+/// selector's kind.
+pub fn kinds_served(
+    policy: &PropagationPolicy,
+    unserved: impl Fn(&ResourceSelector) -> Option<Unserved>,
+    now: Timestamp,
+    status: &mut PropagationStatus,
+) {
+    let mut told: Vec<(Unserved, String)> = Vec::new();
+    for selector in &policy.spec.resource_selectors {
+        let Some(why) = unserved(selector) else { continue };
+        let words = match &why {
+            Unserved::NotServed => "the hub does not serve it".to_owned(),
+            Unserved::NotShown(error) => format!("the hub does not show its objects: {error}"),
+            Unserved::Never => "it is never propagated".to_owned(),
+        };
+        let line = format!("{} {} ({words})", selector.api_version, selector.kind);
+        if !told.iter().any(|(_, other)| *other == line) {
+            told.push((why, line));
+        }
+    }
+    let Some((first, _)) = told.first() else {
+        status
+            .conditions
+            .retain(|condition| condition.kind != KINDS_SERVED);
+        return;
+    };
+    let reason = match first {
+        Unserved::NotServed => "NotServed",
+        Unserved::NotShown(_) => "NotShown",
+        Unserved::Never => "NeverPropagated",
+    };
+    let more = told.len().saturating_sub(NAMED);
+    let mut lines: Vec<String> = told.into_iter().take(NAMED).map(|(_, line)| line).collect();
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    let message = format!("nothing is propagated of {}", lines.join(", "));
+    condition(KINDS_SERVED, false, reason, message, now).put(&mut status.conditions);
 }
 
 /// Says on a binding that nobody owns its template, and what that means; nothing if somebody does. `candidate` is a

@@ -27,7 +27,6 @@ type Amounts = BTreeMap<String, i64>;
 pub struct Capacity {
     nodes: HashMap<String, Node>,
     pods: HashMap<(String, String), Pod>,
-    allocated: Amounts,
     allocating: Amounts,
     /// What the pods of each node take.
     used: HashMap<Box<str>, Amounts>,
@@ -84,7 +83,6 @@ impl Capacity {
             add(&mut self.allocating);
             return;
         };
-        add(&mut self.allocated);
         let used = self.used.entry(node.clone()).or_default();
         add(used);
         // Every pod takes one of `pods`, so that none is left on a node where nothing is counted.
@@ -112,17 +110,24 @@ impl Capacity {
 
     /// `status.resourceSummary`, with the nodes by grade if there are grades.
     pub fn summary(&self, models: Option<&Models>) -> Value {
-        let mut allocatable = Amounts::new();
-        for (_, node) in self.open_nodes() {
-            for (resource, amount) in &node.allocatable {
-                let sum = allocatable.entry(resource.clone()).or_default();
+        let (mut allocatable, mut allocated) = (Amounts::new(), Amounts::new());
+        let add = |sums: &mut Amounts, amounts: &Amounts| {
+            for (resource, amount) in amounts {
+                let sum = sums.entry(resource.clone()).or_default();
                 *sum = sum.saturating_add(*amount);
+            }
+        };
+        // What pods take elsewhere is not taken from those that have something to give.
+        for (name, node) in self.open_nodes() {
+            add(&mut allocatable, &node.allocatable);
+            if let Some(used) = self.used.get(name.as_str()) {
+                add(&mut allocated, used);
             }
         }
         let mut summary = Map::new();
         for (part, amounts) in [
             ("allocatable", &allocatable),
-            ("allocated", &self.allocated),
+            ("allocated", &allocated),
             ("allocating", &self.allocating),
         ] {
             let list = written(amounts);
@@ -263,6 +268,9 @@ mod tests {
         capacity.pod("a", "runs", Some(&pod("n1", "500m", "Running")));
         capacity.pod("a", "waits", Some(&pod("", "1", "Pending")));
         capacity.pod("a", "ended", Some(&pod("n1", "3", "Succeeded")));
+        // What is taken on nodes that have nothing to give is taken from nobody.
+        capacity.pod("a", "cut-off", Some(&pod("lost", "2", "Running")));
+        capacity.pod("a", "stays", Some(&pod("closed", "2", "Running")));
         let expected = json!({
             "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "220"},
             "allocated": {"cpu": "500m", "memory": "1Gi", "pods": "1"},

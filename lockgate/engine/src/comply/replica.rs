@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use lockgate_api::ocm::POLICY_GROUP;
 use lockgate_api::ocm::configuration::{ConfigurationSpec, ConfigurationStatus};
 use lockgate_api::ocm::policy::{
     CLUSTER_NAME, CLUSTER_NAMESPACE, COMPLIANT, HistoryEntry, NON_COMPLIANT, PARENT_POLICY, PENDING, Policy,
@@ -133,6 +134,12 @@ fn dependencies(policy: &Policy, template: &PolicyTemplate, cluster: &str) -> Ve
     all
 }
 
+/// Whether somebody here says how a dependency is, or may say so once it is there.
+fn is_judged(dependency: &Dependency) -> bool {
+    let group = dependency.api_version.split_once('/').map(|(group, _)| group);
+    group == Some(POLICY_GROUP) && ["Policy", "PolicySet", KIND].contains(&dependency.kind.as_str())
+}
+
 /// What is said of a template that waits; `None` if it does not. `compliance` is what an object says of itself, if it is there.
 pub fn pending(
     planned: &Planned,
@@ -149,6 +156,13 @@ pub fn pending(
                 one.kind, one.name
             )));
         }
+    }
+    if let Some(other) = planned.dependencies.iter().find(|one| !is_judged(one)) {
+        return Some(Err(format!(
+            "{} {} of {} can be no dependency here, for nobody evaluates it: only Policy, PolicySet and {KIND} of \
+             {POLICY_GROUP} can",
+            other.kind, other.name, other.api_version
+        )));
     }
     let mut unmet: Vec<String> = planned
         .dependencies

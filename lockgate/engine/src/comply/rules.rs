@@ -217,6 +217,11 @@ impl Rules {
         self.namespaces.is_some() && self.templates.iter().any(nowhere)
     }
 
+    /// Whether it is not looked at again once it is compliant, and once it is not.
+    pub fn never(&self) -> (bool, bool) {
+        (self.compliant == Every::Never, self.noncompliant == Every::Never)
+    }
+
     /// When it is looked at again in this state.
     pub fn every(&self, compliant: bool) -> Every {
         if compliant {

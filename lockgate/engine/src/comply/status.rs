@@ -11,6 +11,7 @@ use lockgate_api::ocm::configuration::{
 use lockgate_api::ocm::policy::{COMPLIANT, NON_COMPLIANT};
 
 use super::judge::{Judged, NO_NAME, Standing, Subject};
+use super::known::{Known, further, sort};
 use super::rules::{Fault, Prune};
 use super::words::{self, Said, bounded, policy_message, say};
 
@@ -33,8 +34,23 @@ pub struct Evaluated<'a> {
     pub enforce: bool,
     /// What goes when nobody speaks of it any more.
     pub prune: Prune,
+    /// What stayed of what was to go; `None` as long as nobody tried.
+    pub unpruned: Option<&'a [Unpruned]>,
+    /// Whether it is not looked at again once it is compliant, and once it is not.
+    pub never: (bool, bool),
     /// Now.
     pub now: Timestamp,
+}
+
+/// An object that was to go and is still there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpruned {
+    /// Which.
+    pub object: RelatedObject,
+    /// Whether it is on its way, and only takes its time.
+    pub is_going: bool,
+    /// Why it is still there.
+    pub why: String,
 }
 
 /// What follows from an evaluation.
@@ -42,13 +58,14 @@ pub struct Evaluated<'a> {
 pub struct Concluded {
     /// The status.
     pub status: ConfigurationStatus,
-    /// Objects that nobody speaks of any more, and that go now. While one stays, the status names it in `pendingPrune`.
+    /// Objects that nobody speaks of any more, and that go now. It is concluded again with what stayed of them.
     pub prune: Vec<RelatedObject>,
 }
 
 /// What the status is from now on.
 pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Concluded {
     let again = previous.last_evaluated_generation == Some(evaluated.generation);
+    let known = Known::of(previous);
     let mut said = Vec::with_capacity(evaluated.outcomes.len());
     let mut related = Vec::new();
     let mut faulty = false;
@@ -62,12 +79,12 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
                 let mut judged = judged.clone();
                 if again {
                     for one in &mut judged {
-                        carry(one, subject, previous);
+                        carry(one, subject, &known);
                     }
                 }
                 said.push(say(&subject.served.plural, &subject.kind, &judged));
                 for one in &judged {
-                    related.extend(related_objects(one, subject, previous, evaluated.enforce));
+                    related.extend(related_objects(one, subject, &known, evaluated.enforce));
                 }
             }
         }
@@ -80,31 +97,52 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
         });
     }
     sort(&mut related);
-    let message = match evaluated.outcomes {
-        [Err(fault)] if fault.is_of_template() => words::template_error(&fault.message),
-        _ => policy_message(&said),
-    };
-    // What is not told because there is too much of it is spoken of all the same.
-    let left = left_behind(previous, &related, evaluated.prune);
-    related.truncate(MAX_RELATED);
-    let (prune, pending_prune) = if faulty || !evaluated.enforce {
-        (Vec::new(), left)
-    } else {
-        (left.clone(), left)
-    };
+    let mut left = known.left_behind(&related, evaluated.prune);
+    let (mut prune, mut unpruned) = (Vec::new(), Default::default());
+    if !faulty && evaluated.enforce {
+        match evaluated.unpruned {
+            None => prune.clone_from(&left),
+            Some(stayed) => {
+                left = stayed.iter().map(|stayed| stayed.object.clone()).collect();
+                unpruned = stayed;
+            }
+        }
+    }
     if faulty && related.is_empty() {
         // A policy that cannot be followed says nothing about its objects, and forgets none.
         related.clone_from(&previous.related_objects);
+        let told: HashSet<&RelatedRef> = related.iter().map(|one| &one.object).collect();
+        left.retain(|left| !told.contains(&left.object));
     }
+    // It comes first, so that it is not cut off where there is much to say.
+    let mut besides: Vec<Said> = still_there(unpruned).into_iter().collect();
+    // What is not told because there is too much of it is not forgotten, if it may have to go some time.
+    let mut untold = Vec::new();
+    if evaluated.prune != Prune::Nothing {
+        untold.extend(related.iter().skip(MAX_RELATED));
+        untold.extend(left.iter().skip(MAX_RELATED));
+    }
+    let further_objects = further(&untold).unwrap_or_else(|()| {
+        besides.push(too_many(related.len() + left.len()));
+        Vec::new()
+    });
+    related.truncate(MAX_RELATED);
+    left.truncate(MAX_RELATED);
+    let mut message = match evaluated.outcomes {
+        [Err(fault)] if fault.is_of_template() => words::template_error(&fault.message),
+        _ => policy_message(besides.iter().chain(&said)),
+    };
+    // What is said of templates keeps its place.
+    said.extend(besides);
     let compliant = said.iter().all(|said| said.compliant);
+    if unpruned.is_empty() {
+        message.push_str(words::last_word(compliant, evaluated.never));
+    }
     let mut status = ConfigurationStatus {
         compliant: if compliant { COMPLIANT } else { NON_COMPLIANT }.to_owned(),
         compliancy_details: details(&said, previous, evaluated.now),
-        pending_prune: pending_prune
-            .into_iter()
-            .filter(|gone| !related.iter().any(|kept| kept.object == gone.object))
-            .take(MAX_RELATED)
-            .collect(),
+        pending_prune: left,
+        further_objects,
         related_objects: related,
         last_evaluated: previous.last_evaluated.clone(),
         last_evaluated_generation: Some(evaluated.generation),
@@ -151,15 +189,12 @@ pub fn awaits_status(outcomes: &[Outcome], status: &ConfigurationStatus) -> Opti
 }
 
 /// That an object was made as it is stays the news until something else happens to it.
-fn carry(one: &mut Judged, subject: &Subject, previous: &ConfigurationStatus) {
+fn carry(one: &mut Judged, subject: &Subject, known: &Known<'_>) {
     let [name] = one.names.as_slice() else { return };
-    let Some(known) = find(previous, &reference(subject, &one.namespace, name)) else {
+    let Some(known) = known.find(subject, &one.namespace, name) else {
         return;
     };
-    let same = known
-        .properties
-        .as_ref()
-        .is_some_and(|known| known.uid == one.uid);
+    let same = known.uid == one.uid;
     let as_it_came = match one.standing {
         Standing::AsSpecified if same => [Standing::Created, Standing::Updated]
             .into_iter()
@@ -183,29 +218,8 @@ fn reference(subject: &Subject, namespace: &str, name: &str) -> RelatedRef {
     }
 }
 
-fn find<'a>(status: &'a ConfigurationStatus, object: &RelatedRef) -> Option<&'a RelatedObject> {
-    let all = status.related_objects.iter().chain(&status.pending_prune);
-    all.into_iter().find(|known| known.object == *object)
-}
-
-/// Whether an object is there that nothing has been said of yet.
-pub fn is_new(previous: Option<&ConfigurationStatus>, subject: &Subject, one: &Judged) -> bool {
-    let [name] = &*one.names else {
-        return false;
-    };
-    let object = reference(subject, &one.namespace, name);
-    let known = previous.and_then(|previous| find(previous, &object));
-    let uid = known.and_then(|known| Some(&known.properties.as_ref()?.uid));
-    !one.made && !one.uid.is_empty() && uid != Some(&one.uid)
-}
-
 /// What is told of objects that were judged.
-fn related_objects(
-    one: &Judged,
-    subject: &Subject,
-    previous: &ConfigurationStatus,
-    enforce: bool,
-) -> Vec<RelatedObject> {
+fn related_objects(one: &Judged, subject: &Subject, known: &Known<'_>, enforce: bool) -> Vec<RelatedObject> {
     if one.standing == Standing::Nothing {
         return Vec::new();
     }
@@ -214,11 +228,11 @@ fn related_objects(
     let told = |name: &String| {
         let object = reference(subject, &one.namespace, name);
         let properties = (!one.uid.is_empty()).then(|| {
-            let known = find(previous, &object)
-                .and_then(|known| known.properties.as_ref())
+            let known = known
+                .find(subject, &one.namespace, name)
                 .filter(|known| known.uid == one.uid);
-            let ours = known.is_some_and(|known| known.created_by_policy == Some(true));
-            let enforced = enforce || known.is_some_and(|known| known.enforced_by_policy == Some(true));
+            let ours = known.is_some_and(|known| known.made);
+            let enforced = enforce || known.is_some_and(|known| known.enforced);
             RelatedProperties {
                 created_by_policy: Some(ours || one.made),
                 enforced_by_policy: enforced.then_some(true),
@@ -242,51 +256,44 @@ fn related_objects(
     names.iter().map(told).collect()
 }
 
-fn sort(related: &mut Vec<RelatedObject>) {
-    let key = |related: &RelatedObject| {
-        let object = &related.object;
-        let meta = &object.metadata;
-        (object.kind.clone(), meta.namespace.clone(), meta.name.clone())
+/// What is said of objects that are to go and are still there.
+fn still_there(unpruned: &[Unpruned]) -> Option<Said> {
+    let (first, more) = unpruned.split_first()?;
+    let more = match more.len() {
+        0 => String::new(),
+        count => format!(", and {count} more"),
     };
-    related.sort_by_cached_key(key);
-    related.dedup_by(|a, b| a.object == b.object);
+    Some(Said {
+        compliant: false,
+        reason: "K8s pruning is not done".to_owned(),
+        message: format!(
+            "{} is to be pruned and is still there: {}{more}",
+            words::name(&first.object.object),
+            first.why
+        ),
+    })
 }
 
-/// The objects of which nobody speaks any more and that are to go some time.
-fn left_behind(
-    previous: &ConfigurationStatus,
-    related: &[RelatedObject],
-    prune: Prune,
-) -> Vec<RelatedObject> {
-    let known = previous.related_objects.iter().chain(&previous.pending_prune);
-    let spoken_of: HashSet<&RelatedRef> = related.iter().map(|one| &one.object).collect();
-    let mut left: Vec<RelatedObject> = known
-        .filter(|known| goes(known, prune) && !spoken_of.contains(&known.object))
-        .cloned()
-        .collect();
-    sort(&mut left);
-    left
-}
-
-/// Whether an object is one that goes with its policy. What was only informed about never is.
-pub fn goes(known: &RelatedObject, prune: Prune) -> bool {
-    let Some(properties) = known.properties.as_ref().filter(|known| !known.uid.is_empty()) else {
-        return false;
-    };
-    match prune {
-        Prune::Nothing => false,
-        Prune::IfCreated => properties.created_by_policy == Some(true),
-        Prune::All => {
-            let is_ours =
-                properties.created_by_policy == Some(true) || properties.enforced_by_policy == Some(true);
-            is_ours && known.object.metadata.name != NO_NAME
-        }
+/// What is said where not all objects can be remembered.
+fn too_many(count: usize) -> Said {
+    Said {
+        compliant: false,
+        reason: "Too many objects".to_owned(),
+        message: format!(
+            "{count} objects are more than one policy can remember, so that some would never be pruned: write several \
+             policies, or set pruneObjectBehavior to None"
+        ),
     }
 }
 
 /// Everything that goes with a policy that itself goes.
 pub fn all_that_goes(status: &ConfigurationStatus, prune: Prune) -> Vec<RelatedObject> {
-    left_behind(status, &[], prune)
+    Known::of(status).left_behind(&[], prune)
+}
+
+/// Whether a server that was sent one status and kept another has dropped what pruning needs.
+pub fn is_forgotten(sent: &ConfigurationStatus, kept: &ConfigurationStatus, prune: Prune) -> bool {
+    sent != kept && all_that_goes(sent, prune).len() != all_that_goes(kept, prune).len()
 }
 
 fn details(said: &[Said], previous: &ConfigurationStatus, now: Timestamp) -> Vec<CompliancyDetails> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use lockgate_api::ocm::configuration::RelatedRef;
+
 use super::judge::{Judged, Standing};
 use super::rules::Fault;
 
@@ -154,14 +156,36 @@ fn sentence(plural: &str, names: &[&str], words: &str, namespaces: &[&str]) -> S
 }
 
 /// What is said of a whole policy.
-pub fn policy_message(said: &[Said]) -> String {
-    let compliant = said.iter().all(|said| said.compliant);
+pub fn policy_message<'a>(said: impl Iterator<Item = &'a Said> + Clone) -> String {
+    let compliant = said.clone().all(|said| said.compliant);
     let state = if compliant { "Compliant" } else { "NonCompliant" };
     let parts: Vec<String> = said
-        .iter()
         .map(|said| format!("{} - {}", said.kind(), said.message))
         .collect();
     bounded(format!("{state}; {}", parts.join("; ")))
+}
+
+/// What follows the message of a policy that is not looked at again in this state; `never` says whether that is so while it is
+/// compliant, and while it is not.
+pub(super) fn last_word(compliant: bool, never: (bool, bool)) -> &'static str {
+    match (compliant, never) {
+        (true, (true, _)) => {
+            ". This policy will not be evaluated again due to spec.evaluationInterval.compliant being set to \"never\"."
+        }
+        (false, (_, true)) => {
+            ". This policy will not be evaluated again due to spec.evaluationInterval.noncompliant being set to \"never\"."
+        }
+        _ => "",
+    }
+}
+
+/// `ConfigMap box in namespace shop`.
+pub fn name(object: &RelatedRef) -> String {
+    let meta = &object.metadata;
+    match meta.namespace.as_str() {
+        "" => format!("{} {}", object.kind, meta.name),
+        namespace => format!("{} {} in namespace {namespace}", object.kind, meta.name),
+    }
 }
 
 /// What is said of a template that cannot be followed at all.

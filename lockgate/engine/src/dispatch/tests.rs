@@ -40,6 +40,7 @@ fn last_applied() -> LastApplied {
         work_generation: 1,
         uid: "u".to_owned(),
         version: "gen:1".to_owned(),
+        replicas: None,
     }
 }
 

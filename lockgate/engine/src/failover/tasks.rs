@@ -44,6 +44,11 @@ pub fn grace_ends(task: &EvictionTask, now: Timestamp) -> Option<Timestamp> {
     Some(later(created, grace.unwrap_or(GRACE)))
 }
 
+/// Whether nothing that was left behind goes: the workload is held back where it was, or where it goes.
+pub fn is_paused(spec: &BindingSpec, from: &str, held: &dyn Fn(&str) -> bool) -> bool {
+    held(from) || spec.clusters.iter().any(|target| held(&target.name))
+}
+
 /// Which tasks go on.
 ///
 /// A task is over when every cluster that the binding goes to is well, or its grace is over; a direct one when nothing is
@@ -60,7 +65,6 @@ pub fn finish(
     let targets = || spec.clusters.iter().map(|target| target.name.as_str());
     let all_well = targets().next().is_some() && targets().all(healthy);
     let nowhere = targets().next().is_none();
-    let any_held = targets().any(held);
     let mut finished = Finished::default();
     for task in &spec.graceful_eviction_tasks {
         let mut task = task.clone();
@@ -74,14 +78,13 @@ pub fn finish(
             .rest
             .get("suppressDeletion")
             .and_then(|value| value.as_bool());
-        let held = any_held || held(&task.from_cluster);
+        let held = is_paused(spec, &task.from_cluster, held);
         // Somebody wrote the task by hand, and the binding has not left yet.
         let still_there = targets().any(|name| name == task.from_cluster);
         let over = if still_there {
-            finished.waits_for_health = true;
             false
         } else if is_direct(&task) {
-            is_left(&task.from_cluster)
+            !held && is_left(&task.from_cluster)
         } else if nowhere || held || suppressed == Some(true) {
             false
         } else if suppressed == Some(false) {

@@ -337,6 +337,8 @@ fn tasks_end() {
         (&let_go, bc, &[], &[], false, 1, (true, None)),
         (&direct, bc, bc, &[], false, 9000, (false, None)),
         (&direct, bc, &[], &[], true, 1, (true, None)),
+        (&direct, bc, bc, &["c"], true, 9000, (false, None)),
+        (&direct, bc, bc, &["a"], true, 9000, (false, None)),
         // Written by hand, and the binding is still there.
         (
             &graceful,

@@ -89,22 +89,30 @@ impl Groups {
                 .or_default()
                 .extend(part.clusters);
         }
-        let mut taken = BTreeSet::new();
         let groups = merged.into_iter().map(|((index, name), mut clusters)| {
             clusters.sort();
-            clusters.retain(|cluster| taken.insert(cluster.clone()));
             DecisionGroup {
                 index,
                 name,
                 clusters,
             }
         });
-        let groups: Vec<DecisionGroup> = groups.collect();
-        let mut members: Vec<(u32, u32)> = Vec::with_capacity(taken.len());
-        for (position, group) in groups.iter().enumerate() {
-            members.extend((0..group.clusters.len()).map(|at| (position as u32, at as u32)));
+        let mut groups: Vec<DecisionGroup> = groups.collect();
+        let members = by_name(&groups);
+        let same = |pair: &&[(u32, u32)]| name_of(&groups, pair[0]) == name_of(&groups, pair[1]);
+        let repeated: BTreeSet<(u32, u32)> = members.windows(2).filter(same).map(|pair| pair[1]).collect();
+        if repeated.is_empty() {
+            return Self { groups, members };
         }
-        members.sort_by(|a, b| name_of(&groups, *a).cmp(name_of(&groups, *b)));
+        for (position, group) in (0_u32..).zip(&mut groups) {
+            let mut places = 0_u32..;
+            group.clusters.retain(|_| {
+                places
+                    .next()
+                    .is_some_and(|at| !repeated.contains(&(position, at)))
+            });
+        }
+        let members = by_name(&groups);
         Self { groups, members }
     }
 
@@ -222,6 +230,16 @@ impl Groups {
         let now: BTreeSet<&str> = self.clusters().map(|(cluster, _)| cluster).collect();
         (&now - before, before - &now)
     }
+}
+
+/// Every place in groups, by the name of the cluster that is there; of those of one name the first group's comes first.
+fn by_name(groups: &[DecisionGroup]) -> Vec<(u32, u32)> {
+    let mut members: Vec<(u32, u32)> = Vec::new();
+    for (position, group) in (0_u32..).zip(groups) {
+        members.extend((0_u32..).zip(&group.clusters).map(|(at, _)| (position, at)));
+    }
+    members.sort_by(|a, b| name_of(groups, *a).cmp(name_of(groups, *b)));
+    members
 }
 
 fn name_of(groups: &[DecisionGroup], (group, at): (u32, u32)) -> &str {

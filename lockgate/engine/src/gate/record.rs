@@ -76,6 +76,12 @@ pub struct Back {
     /// Whether it goes the usual way and not the reverse: an operator chose the revision.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub forward: bool,
+    /// Whether it goes back with what needs it, and forth with it again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub with_referrer: bool,
+    /// When it was given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
     /// Why, for people.
     pub why: String,
 }
@@ -233,7 +239,7 @@ impl RolloutRecord {
             Verb::Promote => self.promoted = Some(why.at),
             Verb::PromoteFull => self.promoted_full = true,
             Verb::Retry => self.retried = Some(why.at),
-            Verb::Abort => self.turn_back(intent, &why.told()),
+            Verb::Abort => self.turn_back(intent, &why.told(), why.at),
             Verb::Undo => {
                 if let Some(chosen) = chosen {
                     self.back = Some(Back {
@@ -241,6 +247,8 @@ impl RolloutRecord {
                         intent: intent.to_owned(),
                         to: Some(chosen),
                         forward: true,
+                        with_referrer: false,
+                        at: Some(why.at),
                         why: why.told(),
                     });
                 }
@@ -276,20 +284,21 @@ impl RolloutRecord {
         }
     }
 
-    /// Takes in what a decision means for the record: a breach, a way back, a success.
-    pub fn conclude(&mut self, run: &Run<'_>, intent: &str) {
+    /// Takes in what a decision means for the record: a breach, a way back, a success. One that belongs to the change of
+    /// somebody else has not succeeded before that has.
+    pub fn conclude(&mut self, run: &Run<'_>, intent: &str, belongs: bool, now: Timestamp) {
         self.breach.clone_from(&run.breach);
         if run.rolls_back {
-            self.turn_back(intent, run.breach.as_deref().unwrap_or_default());
+            self.turn_back(intent, run.breach.as_deref().unwrap_or_default(), now);
         }
-        if run.is_complete() {
+        if run.is_complete() && !belongs {
             self.good = Some(self.current());
         }
     }
 
     /// Gives the current revision up for the last good one. One that is a way back itself is not given up, so that nothing
     /// goes back and forth, unless an operator chose it; and one that succeeded is no longer on its way.
-    pub fn turn_back(&mut self, intent: &str, why: &str) {
+    pub fn turn_back(&mut self, intent: &str, why: &str, now: Timestamp) {
         if self.back(intent).is_some_and(|back| !back.forward) || self.is_settled() {
             return;
         }
@@ -298,7 +307,46 @@ impl RolloutRecord {
             intent: intent.to_owned(),
             to: self.good.clone(),
             forward: false,
+            with_referrer: false,
+            at: Some(now),
             why: why.to_owned(),
         });
     }
+
+    /// Goes with what needs it: back, where a change that both were part of is given up, and forth again, where it is not
+    /// any more. What began to change later is a change of its own. Whether it turns.
+    pub fn turn_with(&mut self, intent: &str, given_up: Option<&GivenUp>, now: Timestamp) -> bool {
+        match (self.back(intent), given_up) {
+            (Some(back), None) if back.with_referrer => self.back = None,
+            (None, Some(given_up)) if !self.is_settled() && self.begun <= given_up.at => {
+                self.turn_back(intent, &given_up.why, now);
+                if let Some(back) = &mut self.back {
+                    back.with_referrer = true;
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// What those who are needed by this must know of a way back.
+    pub fn given_up(&self, who: &str) -> Option<GivenUp> {
+        let back = self.back.as_ref().filter(|back| !back.forward)?;
+        Some(GivenUp {
+            at: back.at,
+            why: format!("{who} was given up: {}", back.why),
+        })
+    }
 }
+
+/// That a change was given up of something that needs this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenUp {
+    /// When.
+    pub at: Option<Timestamp>,
+    /// Why, for people.
+    pub why: String,
+}
+
+#[cfg(test)]
+mod tests;

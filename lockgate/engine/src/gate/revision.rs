@@ -11,7 +11,7 @@ use machinery_value::hash::{ValueHash, canonical_hash};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::render::{activated_hash, matching_policies};
+use crate::render::{activated_hash, matching_policies, resolution};
 
 /// How many hexadecimal digits of a hash are kept.
 const DIGITS: usize = 20;
@@ -91,12 +91,14 @@ pub fn revision_digest<'a>(clusters: impl IntoIterator<Item = (&'a str, &'a str)
     short(&Value::Object(clusters))
 }
 
-/// What somebody wants, in one word: the content, the overrides and the placement, but not what clusters make of them. What
+/// What somebody wants, in one word: the content, the overrides, the placement and whether what members made themselves is
+/// taken over, but not what clusters make of them. What
 /// was given up is not sent again until this changes.
 pub fn intent(
     template: &Value,
     content: &ValueHash,
     placement: Option<&Placement>,
+    conflict_resolution: &str,
     overrides: &[Arc<OverridePolicy>],
 ) -> String {
     let overrides: Vec<Value> = matching_policies(template, overrides)
@@ -110,11 +112,17 @@ pub fn intent(
             })
         })
         .collect();
-    short(&json!({
+    let mut intent = json!({
         "content": content.to_string(),
         "placement": serde_json::to_value(placement).unwrap_or_default(),
         "overrides": overrides,
-    }))
+    });
+    let resolution = resolution(template, conflict_resolution);
+    if resolution != "abort" {
+        // What is the rule is not said, so that what was given up before this was counted stays given up.
+        intent["conflictResolution"] = resolution.into();
+    }
+    short(&intent)
 }
 
 /// A value in one word.

@@ -77,6 +77,8 @@ pub struct Member<'a> {
     pub suspended: bool,
     /// Whether its Work is to be sent again that was held back.
     pub resumed: bool,
+    /// Whether its Work was held back before the member got what it says: it takes its turn like one that was told nothing.
+    pub unsent: bool,
     /// Whether it can be reached.
     pub reach: Reach,
     /// Whether somebody who needs it was told there already: it goes with them, whatever its turn.

@@ -5,7 +5,7 @@
 //! others together. They add up: a cluster gets something when nobody holds it back. Rollout policies are read here and
 //! copied nowhere, so that a binding says what was activated and nothing else, and nothing that waits is taken for changed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -38,6 +38,8 @@ pub enum HeldBy {
     },
     /// Everything that needs it there: the bindings, by namespace and name.
     Referrers(Vec<String>),
+    /// The older mark on its Work, which somebody else put there.
+    Mark,
 }
 
 impl fmt::Display for HeldBy {
@@ -51,8 +53,18 @@ impl fmt::Display for HeldBy {
                 "what needs it here is suspended here: {}",
                 some(bindings.iter().map(String::as_str), NAMES)
             ),
+            Self::Mark => f.write_str("the mark on its Work"),
         }
     }
+}
+
+/// The clusters whose Works carry the older mark.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    /// Those of the template itself.
+    pub own: BTreeSet<String>,
+    /// Those of the bindings that need it, by namespace and name.
+    pub referrers: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// A binding that needs another one.
@@ -87,6 +99,7 @@ pub struct Holds<'a> {
     own: Own<'a>,
     /// The bindings that need it, with the clusters where they do.
     referrers: Vec<(String, HashSet<&'a str>, Own<'a>)>,
+    marks: Option<&'a Marks>,
 }
 
 impl<'a> Holds<'a> {
@@ -108,6 +121,15 @@ impl<'a> Holds<'a> {
             placed: names(&input.spec.clusters),
             own: Own::of(input.spec.suspension.as_ref(), input.rollouts),
             referrers: referrers.collect(),
+            marks: None,
+        }
+    }
+
+    /// The same, with what is marked.
+    pub fn with_marks(self, marks: &'a Marks) -> Self {
+        Self {
+            marks: Some(marks),
+            ..self
         }
     }
 
@@ -117,13 +139,20 @@ impl<'a> Holds<'a> {
         if !self.placed.contains(cluster) {
             held.extend(self.by_referrers(cluster));
         }
+        if self.marks.is_some_and(|marks| marks.own.contains(cluster)) {
+            held.push(HeldBy::Mark);
+        }
         held
     }
 
     /// The referrers through which it reaches a cluster, if all of those that are there are suspended there.
     fn by_referrers(&self, cluster: &str) -> Option<HeldBy> {
         let here = || self.referrers.iter().filter(|(_, at, _)| at.contains(cluster));
-        if here().any(|(_, _, own)| own.on(cluster).is_empty()) {
+        let is_marked = |name: &str| {
+            let marked = self.marks.and_then(|marks| marks.referrers.get(name));
+            marked.is_some_and(|clusters| clusters.contains(cluster))
+        };
+        if here().any(|(name, _, own)| own.on(cluster).is_empty() && !is_marked(name)) {
             return None;
         }
         let names: Vec<String> = here().map(|(name, ..)| name.clone()).collect();

@@ -110,13 +110,13 @@ fn a_cluster_that_is_leaving_is_not_wanted() {
 
 #[test]
 fn fewer_replicas_wait_for_more_elsewhere_and_for_nothing_else() {
-    let still = |applied| Motion::Still { applied };
+    let still = |lacks| Motion::Still { lacks };
     for (motions, wait) in [
         (vec![Motion::Fewer, Motion::More], true),
-        (vec![Motion::Fewer, still(false)], true),
+        (vec![Motion::Fewer, still(true)], true),
         (vec![Motion::Fewer, Motion::Fewer], false),
-        (vec![Motion::Fewer, still(true)], false),
-        (vec![Motion::More, still(false)], false),
+        (vec![Motion::Fewer, still(false)], false),
+        (vec![Motion::More, still(true)], false),
         (vec![], false),
     ] {
         assert_eq!(fewer_wait(motions.clone()), wait, "{motions:?}");

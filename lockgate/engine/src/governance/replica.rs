@@ -1,6 +1,6 @@
 //! The replica of a root policy for one cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate_api::ObjectMeta;
 use lockgate_api::ocm::policy::{
@@ -41,8 +41,31 @@ pub fn is_inform(action: &str) -> bool {
     action.eq_ignore_ascii_case(INFORM)
 }
 
-/// The spec of a replica with an action: what the root says, with dependencies as members know them.
-pub fn spec<'s>(root: &Policy, action: &str, set: &dyn Fn(&str) -> Option<&'s PolicySet>) -> PolicySpec {
+/// The sets on whose policies a root depends, by namespace and name.
+pub fn sets_needed(root: &Policy) -> BTreeSet<(&str, &str)> {
+    let templates = root.spec.policy_templates.iter();
+    let all = root
+        .spec
+        .dependencies
+        .iter()
+        .chain(templates.flat_map(|template| &template.extra_dependencies));
+    all.filter(|dependency| dependency.kind == "PolicySet" && is_ours(dependency))
+        .map(|dependency| {
+            (
+                home(dependency, &root.metadata.namespace),
+                dependency.name.as_str(),
+            )
+        })
+        .collect()
+}
+
+/// The spec of a replica with an action: what the root says, with dependencies as members know them. `set` finds a set by
+/// namespace and name.
+pub fn spec<'s>(
+    root: &Policy,
+    action: &str,
+    set: &dyn Fn(&str, &str) -> Option<&'s PolicySet>,
+) -> PolicySpec {
     let mut spec = root.spec.clone();
     action.clone_into(&mut spec.remediation_action);
     spec.rollout_strategy = None;
@@ -109,40 +132,52 @@ pub fn metadata(root: &Policy, cluster: &str, mark: &Mark, present: Option<&Obje
 fn canonical<'s>(
     dependencies: &[Dependency],
     namespace: &str,
-    set: &dyn Fn(&str) -> Option<&'s PolicySet>,
+    set: &dyn Fn(&str, &str) -> Option<&'s PolicySet>,
 ) -> Vec<Dependency> {
-    let ours = |dependency: &Dependency| {
-        let group = dependency.api_version.split_once('/').map(|(group, _)| group);
-        group == Some(POLICY_GROUP)
-    };
     let mut found = Vec::with_capacity(dependencies.len());
     for dependency in dependencies {
         match dependency.kind.as_str() {
-            "Policy" if ours(dependency) => found.push(policy(dependency, &dependency.name, namespace)),
-            "PolicySet" if ours(dependency) => match set(&dependency.name) {
-                Some(set) if dependency.namespace.is_empty() || dependency.namespace == namespace => {
-                    let members = set.spec.policies.iter();
-                    found.extend(members.map(|name| Dependency {
+            "Policy" if is_ours(dependency) => found.push(policy(dependency, namespace)),
+            "PolicySet" if is_ours(dependency) => {
+                let home = home(dependency, namespace);
+                match set(home, &dependency.name) {
+                    Some(set) => found.extend(set.spec.policies.iter().map(|name| Dependency {
                         api_version: format!("{POLICY_GROUP}/v1"),
                         kind: "Policy".to_owned(),
-                        ..policy(dependency, name, namespace)
-                    }));
+                        // The policies of a set are of its namespace, whatever dots their names have.
+                        name: replica_name(home, name),
+                        namespace: String::new(),
+                        ..dependency.clone()
+                    })),
+                    None => found.push(dependency.clone()),
                 }
-                _ => found.push(dependency.clone()),
-            },
+            }
             _ => found.push(dependency.clone()),
         }
     }
     found
 }
 
-fn policy(dependency: &Dependency, name: &str, namespace: &str) -> Dependency {
-    let name = if !dependency.namespace.is_empty() {
-        replica_name(&dependency.namespace, name)
-    } else if name.contains('.') {
-        name.to_owned()
+/// Whether a dependency is on a kind of policies.
+fn is_ours(dependency: &Dependency) -> bool {
+    let group = dependency.api_version.split_once('/').map(|(group, _)| group);
+    group == Some(POLICY_GROUP)
+}
+
+/// The namespace of what a root of another depends on.
+fn home<'a>(dependency: &'a Dependency, namespace: &'a str) -> &'a str {
+    match dependency.namespace.as_str() {
+        "" => namespace,
+        own => own,
+    }
+}
+
+fn policy(dependency: &Dependency, namespace: &str) -> Dependency {
+    let name = &dependency.name;
+    let name = if dependency.namespace.is_empty() && name.contains('.') {
+        name.clone()
     } else {
-        replica_name(namespace, name)
+        replica_name(home(dependency, namespace), name)
     };
     Dependency {
         name,

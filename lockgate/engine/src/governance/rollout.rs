@@ -97,7 +97,7 @@ pub struct RootInput<'a> {
     /// Its clusters.
     pub selection: &'a Selection,
     /// A set of its namespace.
-    pub set: &'a dyn Fn(&str) -> Option<&'a PolicySet>,
+    pub set: &'a dyn Fn(&str, &str) -> Option<&'a PolicySet>,
     /// What is known of each cluster of the selection.
     pub known: &'a BTreeMap<String, Known>,
     /// How far it is.
@@ -187,7 +187,7 @@ impl Content {
 }
 
 /// What somebody wants of a root, in one word. What was given up is not sent again until this changes.
-pub fn intent<'s>(root: &Policy, set: &dyn Fn(&str) -> Option<&'s PolicySet>) -> String {
+pub fn intent<'s>(root: &Policy, set: &dyn Fn(&str, &str) -> Option<&'s PolicySet>) -> String {
     replica::digest(&replica::spec(root, &root.spec.remediation_action, set))
 }
 
@@ -254,7 +254,7 @@ pub fn plan(input: &RootInput<'_>) -> RootPlan {
     };
     let run = run::run(&run_input);
     if !again {
-        record.conclude(&run, &intent);
+        record.conclude(&run, &intent, false, now);
     }
     let mut view = run.view(
         &run_input,
@@ -343,6 +343,7 @@ impl Row<'_> {
             seen: self.seen,
             suspended: false,
             resumed: false,
+            unsent: false,
             reach: self.reach,
             due: false,
             unmade: None,

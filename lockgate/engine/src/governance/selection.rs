@@ -56,6 +56,8 @@ pub struct Selection {
     pub ignored: Option<String>,
     /// Clusters that a placement names and that are not here.
     pub unknown: BTreeSet<String>,
+    /// Whether all clusters that are chosen are left out by sets: then it goes from them, on purpose.
+    pub excludes_all: bool,
 }
 
 /// One way from a root to a placement.
@@ -84,6 +86,12 @@ struct Astray {
     missing: BTreeSet<String>,
     lacking: BTreeSet<String>,
     empty: BTreeSet<String>,
+}
+
+impl Astray {
+    fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.lacking.is_empty() && self.empty.is_empty()
+    }
 }
 
 /// The clusters of a root.
@@ -151,6 +159,9 @@ pub fn select(sources: &Sources<'_>) -> Selection {
             entry.clusters.extend(clusters);
         }
     }
+    selection.excludes_all = !chosen.is_empty()
+        && astray.is_empty()
+        && chosen.values().all(|followed| followed.clusters.is_empty());
     let mut parts = Vec::new();
     let mut index = 0;
     for Followed { groups, clusters } in chosen.into_values() {
@@ -212,7 +223,7 @@ fn unplaced(sources: &Sources<'_>, selection: &Selection, astray: &Astray) -> Op
             ),
         ));
     }
-    if !astray.empty.is_empty() || !selection.has_clusters() {
+    if !astray.empty.is_empty() || !(selection.has_clusters() || selection.excludes_all) {
         let names = if astray.empty.is_empty() {
             let bindings = selection.placements.iter();
             bindings

@@ -39,7 +39,8 @@ pub fn status(
     if root.spec.disabled {
         return status;
     }
-    if selection.is_bound && (refused.is_some() || !selection.has_clusters()) {
+    let leads_nowhere = !selection.has_clusters() && !selection.excludes_all;
+    if selection.is_bound && (refused.is_some() || leads_nowhere) {
         // Nothing moves, and what is there is still there.
         status.status = before.status;
         status.compliant = before.compliant;
@@ -113,6 +114,9 @@ fn conditions(
     }
     if let Some((reason, message)) = &selection.unplaced {
         add(CONDITION_PLACED, false, reason, message.clone());
+    } else if selection.excludes_all {
+        let message = "spec.exclusions of its PolicySets leave out every cluster that is selected".to_owned();
+        add(CONDITION_PLACED, false, "AllExcluded", message);
     } else if !selection.unknown.is_empty() {
         let message = format!("there is no cluster {}", some(&selection.unknown));
         add(CONDITION_PLACED, false, "ClusterNotFound", message);

@@ -81,7 +81,7 @@ impl World {
             root: &self.root,
             manner: &Manner::read(&self.root).unwrap(),
             selection: &self.selection,
-            set: &|_| None::<&PolicySet>,
+            set: &|_, _| None::<&PolicySet>,
             known: &known,
             record: &self.record,
             request,

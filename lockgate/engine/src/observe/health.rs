@@ -12,7 +12,12 @@ pub(super) fn health(live: &Value) -> Health {
     let status = &live["status"];
     let healthy = match Kind::of(live) {
         Kind::Deployment => is_seen(live) && is_rolled_out(status, wanted(live)),
-        Kind::StatefulSet => is_seen(live) && is_rolled_out(status, wanted(live) - partition(live)),
+        Kind::StatefulSet => {
+            is_seen(live)
+                && is_rolled_out(status, wanted(live) - partition(live))
+                // What the partition leaves as it was must be there all the same.
+                && count(status, "availableReplicas") >= wanted(live)
+        }
         Kind::ReplicaSet => is_seen(live) && count(status, "availableReplicas") >= wanted(live),
         Kind::DaemonSet => {
             let updated = count(status, "updatedNumberScheduled");
@@ -37,6 +42,14 @@ pub(super) fn health(live: &Value) -> Health {
     } else {
         Health::Unhealthy
     }
+}
+
+/// Whether there is a rule for how objects of a kind are. Of the others people know only what they say themselves.
+pub fn has_rule(group: &str, kind: &str) -> bool {
+    !matches!(
+        Kind::named(group, kind),
+        Kind::Job | Kind::CronJob | Kind::PersistentVolume | Kind::HorizontalPodAutoscaler | Kind::Other
+    )
 }
 
 /// What an object says of itself: its controller has seen it, nothing has failed for good, and it is ready or available.

@@ -30,7 +30,12 @@ impl Kind {
         let group = text(object, "apiVersion")
             .split_once('/')
             .map_or("", |(group, _)| group);
-        match (group, text(object, "kind")) {
+        Self::named(group, text(object, "kind"))
+    }
+
+    /// The kind of this name.
+    pub(super) fn named(group: &str, kind: &str) -> Self {
+        match (group, kind) {
             ("apps", "Deployment") => Self::Deployment,
             ("apps", "StatefulSet") => Self::StatefulSet,
             ("apps", "ReplicaSet") => Self::ReplicaSet,

@@ -111,6 +111,16 @@ fn workloads() {
             Healthy,
         ),
         (
+            "a partition beyond the last Pod, of which none is there",
+            "apps/v1",
+            "StatefulSet",
+            json!({"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 3}}}),
+            json!({"observedGeneration": 3, "replicas": 3, "availableReplicas": 0}),
+            json!({"generation": 3, "resourceTemplateGeneration": 2, "observedGeneration": 3, "replicas": 3,
+                   "availableReplicas": 0}),
+            Unhealthy,
+        ),
+        (
             "updated but not available",
             "apps/v1",
             "StatefulSet",

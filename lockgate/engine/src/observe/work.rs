@@ -7,7 +7,9 @@ use lockgate_api::work::Work;
 use super::{cut, stamp};
 
 /// The type of the condition that says whether the member took the manifest.
-pub(super) const APPLIED: &str = "Applied";
+pub const APPLIED: &str = "Applied";
+/// The reason of `Applied` where the member's object was gone and could not be made again.
+pub const RECREATE_FAILED: &str = "ReCreateFailed";
 /// The longest reason of a failure that is kept, in characters.
 const FAILURE: usize = 4096;
 
@@ -18,7 +20,7 @@ pub fn applied(outcome: Result<(), &str>, recreated: bool, generation: i64, now:
         (Ok(()), false) => ("True", "AppliedSuccessful", SENT.to_owned()),
         (Ok(()), true) => ("True", "ReCreateSuccessful", SENT.to_owned()),
         (Err(why), false) => ("False", "AppliedFailed", failure(why)),
-        (Err(why), true) => ("False", "ReCreateFailed", failure(why)),
+        (Err(why), true) => ("False", RECREATE_FAILED, failure(why)),
     };
     Condition {
         kind: APPLIED.to_owned(),
@@ -99,6 +101,12 @@ pub fn disputed(who_and_what: &str, now: Timestamp) -> Condition {
 pub fn is_applied(work: &Work) -> bool {
     Condition::find(&work.status.conditions, APPLIED)
         .is_some_and(|condition| condition.is_true() && is_present(condition, work))
+}
+
+/// Whether the member has a copy of some content of the Work, the present one or an older one.
+pub fn has_copy(work: &Work) -> bool {
+    work.status.last_applied.is_some()
+        || Condition::find(&work.status.conditions, APPLIED).is_some_and(Condition::is_true)
 }
 
 /// Whether a condition speaks of the Work as it is now. One that does not say of what it speaks is believed.

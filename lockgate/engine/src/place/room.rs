@@ -28,35 +28,43 @@ const LARGE_NODES: &str = "nodes that are large enough";
 
 /// What is free in each of some clusters, in their order. Made once for many decisions.
 #[derive(Clone, Debug, Default)]
-pub struct Rooms(Vec<(Arc<Cluster>, Arc<Room>)>);
+pub struct Rooms(Vec<Arc<Room>>);
 
 impl Rooms {
     /// What is free in these clusters.
     pub fn of(clusters: &[Arc<Cluster>]) -> Self {
-        Self::default().after(clusters)
+        let room = |cluster: &Arc<Cluster>| Arc::new(Room::of(cluster));
+        Self(clusters.iter().map(room).collect())
     }
 
-    /// What is free in these clusters, where those that are the same as before are not read again. Both are sorted by name.
-    pub fn after(&self, clusters: &[Arc<Cluster>]) -> Self {
-        let known = |cluster: &Arc<Cluster>| {
-            let name = &cluster.metadata.name;
-            let at = self
-                .0
-                .binary_search_by(|(other, _)| other.metadata.name.cmp(name))
-                .ok()?;
-            let (same, room) = &self.0[at];
-            Arc::ptr_eq(same, cluster).then(|| room.clone())
-        };
-        let room = |cluster: &Arc<Cluster>| {
-            let room = known(cluster).unwrap_or_else(|| Arc::new(Room::of(cluster)));
-            (cluster.clone(), room)
-        };
-        Self(clusters.iter().map(room).collect())
+    /// Of how many clusters this is known.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The cluster at this place in the order changed.
+    pub fn replace(&mut self, at: usize, cluster: &Cluster) {
+        self.0[at] = Arc::new(Room::of(cluster));
+    }
+
+    /// A cluster came, at this place in the order.
+    pub fn insert(&mut self, at: usize, cluster: &Cluster) {
+        self.0.insert(at, Arc::new(Room::of(cluster)));
+    }
+
+    /// The cluster at this place in the order went.
+    pub fn remove(&mut self, at: usize) {
+        self.0.remove(at);
     }
 
     /// What is free in the cluster of this place in the order.
     pub(super) fn at(&self, index: usize) -> Option<&Room> {
-        self.0.get(index).map(|(_, room)| &**room)
+        self.0.get(index).map(|room| &**room)
     }
 }
 

@@ -2,15 +2,17 @@
 //!
 //! Without spread constraints all are, and so they are for static weights, which say themselves who gets what. Else the
 //! groups are chosen first (provider, then region, then zone), one cluster of each chosen group is taken, and the rest is
-//! filled up with the best that are left. What always holds: a choice keeps every minimum and every maximum, or there is
+//! filled up with the best that are left; where the best of each field do not go together, any that do. What always holds: a choice keeps every minimum and every maximum, or there is
 //! none; and it does not depend on the order of anything but names.
 
+mod exact;
 mod groups;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
-use lockgate_api::Placement;
 use lockgate_api::placement::SpreadConstraint;
+use lockgate_api::{Cluster, Placement};
 
 use self::groups::{Limits, narrow};
 use super::divide::ignores_spread;
@@ -34,12 +36,40 @@ pub(super) struct Want {
 /// The outermost first: what is chosen among providers limits what can be chosen among regions.
 const NESTED: [Field; 3] = [Field::Provider, Field::Region, Field::Zone];
 
+/// Why there is no choice.
+#[derive(Debug)]
+pub(super) struct Short {
+    /// For the condition.
+    pub(super) message: String,
+    /// Whether room is what is missing, and not clusters or groups of them.
+    pub(super) of_room: bool,
+}
+
+impl Short {
+    fn of_groups(message: String) -> Self {
+        Self {
+            message,
+            of_room: false,
+        }
+    }
+}
+
+/// The groups of a cluster that a placement spreads over, for people; empty if it spreads over clusters alone.
+pub(super) fn groups_of(cluster: &Cluster, placement: &Placement) -> String {
+    let fields = NESTED.into_iter().filter(|field| {
+        let mut constraints = placement.spread_constraints.iter();
+        constraints.any(|c| Field::parse(&c.spread_by_field) == Some(*field))
+    });
+    let told = fields.map(|field| format!("{} {}", field.name(), field.of(cluster).join(" and ")));
+    told.collect::<Vec<_>>().join(", ")
+}
+
 /// Chooses clusters, or says why that is not possible.
 pub(super) fn choose<'a>(
     mut fits: Vec<Fit<'a>>,
     placement: &Placement,
     want: Want,
-) -> Result<Choice<'a>, String> {
+) -> Result<Choice<'a>, Short> {
     let constraints = &placement.spread_constraints;
     if constraints.is_empty() || ignores_spread(placement) {
         return Ok((fits, Vec::new()));
@@ -47,9 +77,9 @@ pub(super) fn choose<'a>(
     let by_label = constraints.iter().find(|c| !c.spread_by_label.is_empty());
     if let Some(constraint) = by_label {
         let label = &constraint.spread_by_label;
-        return Err(format!(
+        return Err(Short::of_groups(format!(
             "spreading by the label {label} is not supported: use spreadByField"
-        ));
+        )));
     }
     let is_cluster = |c: &&SpreadConstraint| matches!(c.spread_by_field.as_str(), "" | "cluster");
     let by_cluster = constraints
@@ -58,17 +88,17 @@ pub(super) fn choose<'a>(
         .map_or(Limits::NONE, Limits::of);
     if let Some(constraint) = constraints.iter().find(|c| Limits::of(c).min > Limits::of(c).max) {
         let limits = Limits::of(constraint);
-        return Err(format!(
+        return Err(Short::of_groups(format!(
             "a spread constraint asks for at least {} and at most {} groups: raise maxGroups",
             limits.min, limits.max
-        ));
+        )));
     }
     if fits.len() < by_cluster.min {
-        return Err(format!(
+        return Err(Short::of_groups(format!(
             "the number of feasible clusters is less than spreadConstraint.MinGroups: {} wanted, {} fit",
             by_cluster.min,
             fits.len()
-        ));
+        )));
     }
     // Those that have the template already come first, so that nothing moves without need.
     fits.sort_by_key(|fit| {
@@ -88,40 +118,88 @@ pub(super) fn choose<'a>(
             Some((field, Limits::of(constraint)))
         })
         .collect();
-    let (mut chosen, mut left) = if fields.is_empty() {
-        let limit = by_cluster.max.min(fits.len());
-        let left = fits.split_off(limit);
-        (fits, left)
+    let Chosen {
+        mut chosen,
+        mut spare,
+        mut left,
+        values,
+    } = if fields.is_empty() {
+        let spare = fits.split_off(by_cluster.max.min(fits.len()));
+        Chosen {
+            chosen: fits,
+            spare,
+            ..Chosen::default()
+        }
     } else {
-        by_groups(fits, &fields, by_cluster, want)?
+        one_after_the_other(fits.clone(), &fields, by_cluster, want)
+            .or_else(|why| at_all(fits, &fields, by_cluster).ok_or(why))
+            .map_err(Short::of_groups)?
     };
-    if want.dynamic && fields.is_empty() {
-        make_room(&mut chosen, &mut left, want.replicas)?;
+    if want.dynamic {
+        make_room(&mut chosen, &mut spare, &values, want.replicas);
+        // Where groups are chosen, those who give out the replicas say what is missing.
+        if fields.is_empty() && room(&chosen) < want.replicas {
+            return Err(Short {
+                message: format!(
+                    "no enough resource when selecting {} clusters: they have room for {} of {} replicas",
+                    chosen.len(),
+                    room(&chosen),
+                    want.replicas
+                ),
+                of_room: true,
+            });
+        }
     }
+    left.extend(spare);
     chosen.sort_by_key(|fit| &fit.cluster.metadata.name);
     Ok((chosen, left))
 }
 
-/// One cluster of each chosen group, and then the best that are left.
-fn by_groups<'a>(
+/// The groups that were chosen, by field.
+type Values = Vec<(Field, Vec<String>)>;
+
+/// A choice, before room is looked at.
+#[derive(Default)]
+struct Chosen<'a> {
+    chosen: Vec<Fit<'a>>,
+    /// Clusters of the same groups, which might be taken in their place.
+    spare: Vec<Fit<'a>>,
+    /// Those of other groups.
+    left: Vec<Fit<'a>>,
+    values: Values,
+}
+
+impl<'a> Chosen<'a> {
+    /// Takes as many of the spare ones as there may be, the best first.
+    fn fill(mut self, by_cluster: Limits) -> Self {
+        let more = by_cluster.max.saturating_sub(self.chosen.len());
+        let rest = self.spare.split_off(more.min(self.spare.len()));
+        self.chosen.append(&mut self.spare);
+        self.spare = rest;
+        self
+    }
+}
+
+/// The best groups of one field after the other; then one cluster of each chosen group, and then the best that are left.
+fn one_after_the_other<'a>(
     fits: Vec<Fit<'a>>,
     fields: &[(Field, Limits)],
     by_cluster: Limits,
     want: Want,
-) -> Result<Choice<'a>, String> {
+) -> Result<Chosen<'a>, String> {
     let mut kept = fits;
     let mut left = Vec::new();
-    let mut wanted: Vec<(Field, Vec<String>)> = Vec::new();
+    let mut values: Values = Vec::new();
     for (index, (field, limits)) in fields.iter().enumerate() {
-        let earlier: Vec<(Field, usize)> = wanted.iter().map(|(field, all)| (*field, all.len())).collect();
+        let earlier: Vec<(Field, usize)> = values.iter().map(|(field, all)| (*field, all.len())).collect();
         let later = &fields[index + 1..];
         let narrowed = narrow(kept, (*field, *limits), by_cluster, &earlier, later, want)?;
         kept = narrowed.kept;
         left.extend(narrowed.left);
-        wanted.push((*field, narrowed.values));
+        values.push((*field, narrowed.values));
     }
     let mut chosen: Vec<Fit<'a>> = Vec::new();
-    for (field, values) in &wanted {
+    for (field, values) in &values {
         for value in values {
             let has = |fit: &Fit<'_>| field.of(fit.cluster).contains(&value.as_str());
             if chosen.iter().any(has) {
@@ -134,26 +212,70 @@ fn by_groups<'a>(
             }
         }
     }
-    if chosen.len() > by_cluster.max {
+    if chosen.len() > by_cluster.max || chosen.len() + kept.len() < by_cluster.min {
         return Err(cannot_be_met(fields, by_cluster));
     }
-    let more = (by_cluster.max - chosen.len()).min(kept.len());
-    left.extend(kept.split_off(more));
-    chosen.extend(kept);
-    if chosen.len() < by_cluster.min {
-        return Err(cannot_be_met(fields, by_cluster));
-    }
-    Ok((chosen, left))
+    let chosen = Chosen {
+        chosen,
+        spare: kept,
+        left,
+        values,
+    };
+    Ok(chosen.fill(by_cluster))
 }
 
-/// If the chosen clusters have not enough room together, the poorest make way for richer ones, the last first.
-fn make_room<'a>(chosen: &mut [Fit<'a>], left: &mut [Fit<'a>], replicas: i64) -> Result<(), String> {
-    let room = |fits: &[Fit<'_>]| fits.iter().map(Fit::capacity).fold(0, i64::saturating_add);
-    for at in (0..chosen.len()).rev() {
-        if room(chosen) >= replicas {
-            return Ok(());
+/// Any clusters that keep all limits together, and then the best that are left of their groups.
+fn at_all<'a>(fits: Vec<Fit<'a>>, fields: &[(Field, Limits)], by_cluster: Limits) -> Option<Chosen<'a>> {
+    let found = exact::search(&fits, fields, by_cluster)?;
+    let mut choice = Chosen {
+        chosen: found.iter().map(|index| fits[*index]).collect(),
+        ..Chosen::default()
+    };
+    for (field, _) in fields {
+        let values = choice.chosen.iter().flat_map(|fit| field.of(fit.cluster));
+        let values: BTreeSet<String> = values.map(str::to_owned).collect();
+        choice.values.push((*field, values.into_iter().collect()));
+    }
+    for (index, fit) in fits.into_iter().enumerate() {
+        let is_inside = |(field, values): &(Field, Vec<String>)| {
+            let mut own = field.of(fit.cluster).into_iter();
+            own.all(|value| values.iter().any(|chosen| chosen == value))
+        };
+        if found.contains(&index) {
+            continue;
+        } else if choice.values.iter().all(is_inside) {
+            choice.spare.push(fit);
+        } else {
+            choice.left.push(fit);
         }
-        let richest = left.iter_mut().max_by(|a, b| {
+    }
+    Some(choice.fill(by_cluster))
+}
+
+fn room(fits: &[Fit<'_>]) -> i64 {
+    fits.iter().map(Fit::capacity).fold(0, i64::saturating_add)
+}
+
+/// If the chosen clusters have not enough room together, the poorest make way for richer ones, the last first. Every group
+/// that was chosen keeps a cluster.
+fn make_room<'a>(chosen: &mut [Fit<'a>], spare: &mut [Fit<'a>], values: &Values, replicas: i64) {
+    for at in (0..chosen.len()).rev() {
+        if room(chosen) >= replicas || spare.is_empty() {
+            return;
+        }
+        let has =
+            |fit: &Fit<'_>, field: &Field, value: &String| field.of(fit.cluster).contains(&value.as_str());
+        // The groups of which this is the only one.
+        let alone: Vec<(&Field, &String)> = values
+            .iter()
+            .flat_map(|(field, values)| values.iter().map(move |value| (field, value)))
+            .filter(|(field, value)| {
+                let mut others = chosen.iter().enumerate().filter(|(other, _)| *other != at);
+                !others.any(|(_, fit)| has(fit, field, value))
+            })
+            .collect();
+        let keeps = |fit: &Fit<'_>| alone.iter().all(|(field, value)| has(fit, field, value));
+        let richest = spare.iter_mut().filter(|fit| keeps(fit)).max_by(|a, b| {
             let by_name = b.cluster.metadata.name.cmp(&a.cluster.metadata.name);
             a.capacity().cmp(&b.capacity()).then(by_name)
         });
@@ -163,14 +285,6 @@ fn make_room<'a>(chosen: &mut [Fit<'a>], left: &mut [Fit<'a>], replicas: i64) ->
             std::mem::swap(richest, &mut chosen[at]);
         }
     }
-    if room(chosen) >= replicas {
-        return Ok(());
-    }
-    Err(format!(
-        "no enough resource when selecting {} clusters: they have room for {} of {replicas} replicas",
-        chosen.len(),
-        room(chosen)
-    ))
 }
 
 fn cannot_be_met(fields: &[(Field, Limits)], by_cluster: Limits) -> String {

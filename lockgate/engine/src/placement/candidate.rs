@@ -8,6 +8,7 @@ use lockgate_api::ocm::ManagedCluster;
 use machinery_value::quantity::Quantity;
 use serde_json::{Value, json};
 
+use super::Verdict;
 use crate::gate::grouping::Member;
 
 /// A cluster that placements may select.
@@ -17,6 +18,8 @@ pub struct Candidate {
     pub cluster: ManagedCluster,
     /// What it says about itself.
     pub claims: BTreeMap<String, String>,
+    /// Why no placement selects it, if none does.
+    pub(super) unfit: Option<Verdict>,
     /// Since when each of its taints is there, in their order.
     pub(super) tainted: Vec<Option<Timestamp>>,
     /// As expressions see it.
@@ -38,8 +41,18 @@ impl Candidate {
             .iter()
             .map(|taint| taint.time_added.as_deref().and_then(|time| time.parse().ok()))
             .collect();
+        let unfit = if cluster.metadata.deleting() {
+            Some(Verdict::Leaving)
+        } else if !cluster.joined() {
+            Some(Verdict::NotJoined)
+        } else if !cluster.spec.hub_accepts_client {
+            Some(Verdict::NotAccepted)
+        } else {
+            None
+        };
         Self {
             claims,
+            unfit,
             tainted,
             cluster,
             object: OnceLock::new(),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::prioritize::{Context, Part, score, total};
+use super::sets::Unknown;
 use super::{Candidate, Choice, Misconfigured, Rules, taints};
 use crate::gate::grouping::cut;
 use crate::gate::groups::Groups;
@@ -19,10 +20,10 @@ pub struct Input<'a> {
     pub rules: &'a Rules,
     /// The sets that it chooses from.
     pub choice: &'a Choice,
-    /// The clusters of these sets, by name, each once.
+    /// The clusters of these sets, and where the choice keeps them those that are decided, by name, each once.
     pub candidates: Vec<&'a Candidate>,
-    /// The clusters that its decisions name now.
-    pub decided: &'a BTreeSet<&'a str>,
+    /// Whether its decisions name a cluster now.
+    pub is_decided: &'a dyn Fn(&str) -> bool,
     /// What other placements and add-ons say.
     pub context: Context<'a>,
     /// The time.
@@ -70,8 +71,8 @@ pub struct Decided<'a> {
 pub enum Kept {
     /// The placement cannot be read.
     Misconfigured(Misconfigured),
-    /// Sets that it needs are not there, and no other is.
-    SetsMissing(Vec<String>),
+    /// Nobody can tell who belongs to the sets that it needs, and there is no other.
+    SetsUnknown(Unknown),
 }
 
 /// What became of a placement.
@@ -83,14 +84,15 @@ pub enum Outcome<'a> {
     Decided(Decided<'a>),
 }
 
-/// Decides about a placement. `matches` says whether the predicates match a cluster: whoever asks often remembers the answers.
+/// Decides about a placement. `matches` says whether the predicates match the cluster at some place among the candidates:
+/// whoever asks often remembers the answers.
 pub fn decide<'a>(
     input: &Input<'a>,
-    mut matches: impl FnMut(&Candidate) -> Result<bool, Misconfigured>,
+    mut matches: impl FnMut(usize) -> Result<bool, Misconfigured>,
 ) -> Outcome<'a> {
     match input.choice {
-        Choice::NoBindings { missing } | Choice::NoIntersection { missing, .. } if !missing.is_empty() => {
-            return Outcome::Kept(Kept::SetsMissing(missing.clone()));
+        Choice::NoBindings { unknown } | Choice::NoIntersection { unknown, .. } if !unknown.is_empty() => {
+            return Outcome::Kept(Kept::SetsUnknown(unknown.clone()));
         }
         _ => {}
     }
@@ -102,23 +104,19 @@ pub fn decide<'a>(
 
 fn decided<'a>(
     input: &Input<'a>,
-    matches: &mut dyn FnMut(&Candidate) -> Result<bool, Misconfigured>,
+    matches: &mut dyn FnMut(usize) -> Result<bool, Misconfigured>,
 ) -> Result<Decided<'a>, Misconfigured> {
-    let is_decided = |name: &str| input.decided.contains(name);
     let mut verdicts = Vec::with_capacity(input.candidates.len());
     let mut fit: Vec<&'a Candidate> = Vec::with_capacity(input.candidates.len());
     let mut recheck: Option<Timestamp> = None;
-    for cluster in &input.candidates {
-        let verdict = if cluster.cluster.metadata.deleting() {
-            Verdict::Leaving
-        } else if !cluster.cluster.joined() {
-            Verdict::NotJoined
-        } else if !cluster.cluster.spec.hub_accepts_client {
-            Verdict::NotAccepted
-        } else if !matches(cluster)? {
+    for (place, cluster) in input.candidates.iter().enumerate() {
+        let verdict = if let Some(verdict) = cluster.unfit {
+            verdict
+        } else if !matches(place)? {
             Verdict::Predicates
         } else {
-            let decided = is_decided(cluster.name());
+            let is_tainted = !cluster.cluster.spec.taints.is_empty();
+            let decided = is_tainted && (input.is_decided)(cluster.name());
             let tolerance = taints::tolerated(&input.rules.tolerations, cluster, decided, input.now);
             if let Some(until) = tolerance.until {
                 recheck = Some(recheck.map_or(until, |other| other.min(until)));
@@ -163,12 +161,16 @@ fn decided<'a>(
 /// Clusters in the order of preference, with their scores. Of two that are as good, the one that is decided comes first:
 /// nothing moves for nothing.
 pub fn ranked<'a>(input: &Input<'a>, clusters: &[&'a Candidate]) -> Vec<(&'a Candidate, Vec<Part<'a>>)> {
-    let is_decided = |name: &str| input.decided.contains(name);
-    let scores = score(&input.rules.prioritizers, clusters, &is_decided, &input.context);
+    let scores = score(
+        &input.rules.prioritizers,
+        clusters,
+        input.is_decided,
+        &input.context,
+    );
     let mut ranked: Vec<(&'a Candidate, Vec<Part<'a>>)> = clusters.iter().copied().zip(scores).collect();
     ranked.sort_by_cached_key(|(cluster, parts)| {
         let name = cluster.name();
-        (Reverse(total(parts)), !is_decided(name), name)
+        (Reverse(total(parts)), !(input.is_decided)(name), name)
     });
     ranked
 }

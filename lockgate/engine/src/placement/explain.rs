@@ -116,7 +116,7 @@ fn of_decided<'a>(input: &Input<'a>, decided: &Decided<'a>, fleet: &'a [Candidat
 fn why(input: &Input<'_>, cluster: &Candidate, verdict: Option<Verdict>, last: Option<i64>) -> String {
     let Some(verdict) = verdict else {
         return match input.choice {
-            Choice::Sets(sets) => {
+            Choice::Sets { sets, .. } => {
                 let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
                 format!("it is in none of the sets {}", sets.join(", "))
             }
@@ -147,7 +147,7 @@ fn why(input: &Input<'_>, cluster: &Candidate, verdict: Option<Verdict>, last: O
 
 /// What would keep a cluster out if it were not decided already.
 fn still(input: &Input<'_>, cluster: &Candidate) -> String {
-    let decided = input.decided.contains(cluster.name());
+    let decided = (input.is_decided)(cluster.name());
     let new = super::taints::tolerated(&input.rules.tolerations, cluster, false, input.now);
     let until = super::taints::tolerated(&input.rules.tolerations, cluster, decided, input.now).until;
     match (new.refused_by, until) {

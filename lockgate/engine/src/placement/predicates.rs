@@ -126,6 +126,13 @@ fn read_scores(text: &str) -> Result<(String, Vec<String>), String> {
 }
 
 impl Compiled {
+    /// Whether a cluster matches as far as labels and claims go.
+    fn may_match(&self, cluster: &Candidate) -> bool {
+        let (labels, claims) = (self.labels.as_ref(), self.claims.as_ref());
+        labels.is_none_or(|labels| labels.matches(|key| cluster.label(key)))
+            && claims.is_none_or(|claims| claims.matches(|name| cluster.claim(name)))
+    }
+
     /// Whether a cluster matches, or why not.
     fn matches(
         &self,
@@ -217,6 +224,12 @@ fn shown(text: &str) -> &str {
         Some((end, _)) => &text[..end],
         None => text,
     }
+}
+
+/// Whether one of the predicates may match a cluster, as far as labels and claims go.
+pub fn any_may_match(predicates: &[Compiled], cluster: &Candidate) -> bool {
+    let mut all = predicates.iter();
+    predicates.is_empty() || all.any(|predicate| predicate.may_match(cluster))
 }
 
 /// Whether one of the predicates matches a cluster. No predicates match every cluster.

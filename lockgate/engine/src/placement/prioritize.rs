@@ -118,8 +118,15 @@ pub fn score<'a>(
     let mut scores: Vec<Vec<Part<'a>>> = clusters.iter().map(|_| Vec::new()).collect();
     for (prioritizer, weight) in prioritizers {
         let said: Vec<i64> = match prioritizer {
-            Prioritizer::Steady => of_each(clusters, |name| if decided(name) { BEST } else { 0 }),
-            Prioritizer::Balance => of_each(clusters, |name| balance(name, decided, context)),
+            // With a weight below zero it would move everybody with every decision: then it says nothing.
+            Prioritizer::Steady => of_each(
+                clusters,
+                |name| if *weight > 0 && decided(name) { BEST } else { 0 },
+            ),
+            Prioritizer::Balance => of_each(clusters, |name| match decided(name) {
+                true => BEST * weight.signum(),
+                false => balance(name, context),
+            }),
             Prioritizer::Allocatable(resource) => allocatable(clusters, resource),
             Prioritizer::AddOn { resource, score } => of_each(clusters, |name| {
                 let all = context.scores.all(name, resource);
@@ -144,11 +151,11 @@ fn of_each(clusters: &[&Candidate], score: impl Fn(&str) -> i64) -> Vec<i64> {
     clusters.iter().map(|cluster| score(cluster.name())).collect()
 }
 
-/// The more other placements use a cluster, the less it gets. One that is decided is not less worth because others came
-/// later: what is decided moves for a reason of its own, and a restart moves nothing.
-fn balance(cluster: &str, decided: &dyn Fn(&str) -> bool, context: &Context<'_>) -> i64 {
+/// The more other placements use a cluster, the less it gets. That is asked about clusters that are not decided: one that is
+/// has the best of it, whatever the weight. What is decided moves for a reason of its own, and a restart moves nothing.
+fn balance(cluster: &str, context: &Context<'_>) -> i64 {
     let count = (context.used)(cluster);
-    if count == 0 || context.most_used == 0 || decided(cluster) {
+    if count == 0 || context.most_used == 0 {
         return BEST;
     }
     let share = count as f64 / context.most_used as f64;

@@ -43,12 +43,12 @@ pub fn decision_name(placement: &str, number: usize) -> String {
 
 /// The writes that bring the decisions there. None if they are as they should be.
 pub fn steps(placement: &str, present: &[Published], groups: &Groups) -> Vec<Step> {
-    let wanted: Vec<(String, Slot)> = decision_parts(groups)
+    let wanted: Vec<(String, Slot<'_>)> = decision_parts(groups)
         .into_iter()
         .map(|part| {
             let slot = Slot {
                 group: Some((part.group.index, part.group.name.clone())),
-                clusters: part.clusters.iter().cloned().collect(),
+                clusters: part.clusters.iter().map(String::as_str).collect(),
             };
             (decision_name(placement, part.number), slot)
         })
@@ -57,18 +57,18 @@ pub fn steps(placement: &str, present: &[Published], groups: &Groups) -> Vec<Ste
 }
 
 /// What a decision holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Slot {
+#[derive(Debug, PartialEq, Eq)]
+struct Slot<'a> {
     group: Option<GroupLabels>,
-    clusters: BTreeSet<String>,
+    clusters: BTreeSet<&'a str>,
 }
 
 struct Plan<'a> {
     placement: &'a str,
     /// Decisions as they are after the steps so far.
-    slots: BTreeMap<String, Slot>,
+    slots: BTreeMap<String, Slot<'a>>,
     /// How many decisions name each cluster.
-    named: HashMap<String, usize>,
+    named: HashMap<&'a str, usize>,
     /// The group in which each cluster should be.
     groups: HashMap<&'a str, &'a GroupLabels>,
     next: usize,
@@ -76,23 +76,23 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(placement: &'a str, present: &[Published], wanted: &'a [(String, Slot)]) -> Self {
-        let mut named = HashMap::new();
+    fn new(placement: &'a str, present: &'a [Published], wanted: &'a [(String, Slot<'a>)]) -> Self {
+        let mut named: HashMap<&str, usize> = HashMap::new();
         let mut slots = BTreeMap::new();
         for decision in present {
             for cluster in &decision.clusters {
-                *named.entry(cluster.clone()).or_insert(0) += 1;
+                *named.entry(cluster).or_insert(0) += 1;
             }
             let slot = Slot {
                 group: decision.group.clone(),
-                clusters: decision.clusters.clone(),
+                clusters: decision.clusters.iter().map(String::as_str).collect(),
             };
             slots.insert(decision.name.clone(), slot);
         }
         let mut groups = HashMap::new();
         for (_, slot) in wanted {
             let Some(group) = &slot.group else { continue };
-            groups.extend(slot.clusters.iter().map(|cluster| (cluster.as_str(), group)));
+            groups.extend(slot.clusters.iter().map(|cluster| (*cluster, group)));
         }
         Self {
             placement,
@@ -104,7 +104,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn run(mut self, wanted: &[(String, Slot)]) -> Vec<Step> {
+    fn run(mut self, wanted: &[(String, Slot<'a>)]) -> Vec<Step> {
         loop {
             let before = self.steps.len();
             let mut blocked = Vec::new();
@@ -135,7 +135,7 @@ impl<'a> Plan<'a> {
         self.steps
     }
 
-    fn is(&self, name: &str, wanted: &Slot) -> bool {
+    fn is(&self, name: &str, wanted: &Slot<'_>) -> bool {
         self.slots.get(name) == Some(wanted)
     }
 
@@ -145,7 +145,7 @@ impl<'a> Plan<'a> {
     }
 
     /// One step towards what a decision should be, if one is possible.
-    fn advance(&mut self, name: &str, wanted: &Slot) -> bool {
+    fn advance(&mut self, name: &str, wanted: &Slot<'a>) -> bool {
         let Some(group) = &wanted.group else { return false };
         let Some(slot) = self.slots.get(name) else {
             self.create(name, group);
@@ -172,12 +172,12 @@ impl<'a> Plan<'a> {
     }
 
     /// Makes a step possible where none is.
-    fn unblock(&mut self, blocked: &[(&String, &Slot)]) {
+    fn unblock(&mut self, blocked: &[(&String, &Slot<'a>)]) {
         for (name, wanted) in blocked {
             let Some(slot) = self.slots.get(*name) else {
                 continue;
             };
-            let union: BTreeSet<String> = slot.clusters.union(&wanted.clusters).cloned().collect();
+            let union: BTreeSet<&str> = slot.clusters.union(&wanted.clusters).copied().collect();
             let helps = slot.group == wanted.group && union != slot.clusters && union.len() <= DECISION_SIZE;
             if helps {
                 self.fill(name, union);
@@ -194,13 +194,10 @@ impl<'a> Plan<'a> {
             .clusters
             .iter()
             .filter(|cluster| !(self.may_drop(cluster) || keeps && wanted.clusters.contains(*cluster)));
-        let mut by_group: BTreeMap<GroupLabels, BTreeSet<String>> = BTreeMap::new();
+        let mut by_group: BTreeMap<GroupLabels, BTreeSet<&'a str>> = BTreeMap::new();
         for cluster in stuck {
-            if let Some(group) = self.groups.get(cluster.as_str()) {
-                by_group
-                    .entry((*group).clone())
-                    .or_default()
-                    .insert(cluster.clone());
+            if let Some(group) = self.groups.get(cluster) {
+                by_group.entry((*group).clone()).or_default().insert(cluster);
             }
         }
         for (group, clusters) in by_group {
@@ -233,7 +230,7 @@ impl<'a> Plan<'a> {
         self.steps.push(Step::Label(name.to_owned(), group.clone()));
     }
 
-    fn fill(&mut self, name: &str, clusters: BTreeSet<String>) {
+    fn fill(&mut self, name: &str, clusters: BTreeSet<&'a str>) {
         let Some(slot) = self.slots.get_mut(name) else {
             return;
         };
@@ -243,9 +240,9 @@ impl<'a> Plan<'a> {
             }
         }
         for cluster in &clusters {
-            *self.named.entry(cluster.clone()).or_insert(0) += 1;
+            *self.named.entry(cluster).or_insert(0) += 1;
         }
-        let list = clusters.iter().cloned().collect();
+        let list = clusters.iter().map(|cluster| (*cluster).to_owned()).collect();
         slot.clusters = clusters;
         self.steps.push(Step::Fill(name.to_owned(), list));
     }

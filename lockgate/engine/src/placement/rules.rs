@@ -80,6 +80,11 @@ impl Rules {
         })
     }
 
+    /// Whether its predicates may match a cluster: expressions, which take long, are not asked.
+    pub fn may_match(&self, cluster: &Candidate) -> bool {
+        predicates::any_may_match(&self.predicates, cluster)
+    }
+
     /// Whether the predicates match a cluster. That depends on the cluster and on scores of add-ons, and on nothing else.
     pub fn matches(&self, cluster: &Candidate, scores: &dyn Scores) -> Result<bool, Misconfigured> {
         predicates::any_matches(&self.predicates, cluster, scores)

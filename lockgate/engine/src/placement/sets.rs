@@ -16,8 +16,10 @@ use crate::selector::compile_labels;
 pub enum Membership {
     /// Those whose label names the set.
     Exclusive(String),
-    /// Those with such labels; nobody if the selector is absent or cannot be read.
+    /// Those with such labels; nobody if the selector is absent.
     Labels(Option<LabelSelector>),
+    /// Nobody can tell, and why: the selector cannot be read.
+    Unreadable(String),
 }
 
 impl Membership {
@@ -27,8 +29,18 @@ impl Membership {
         if selector.selector_type != "LabelSelector" {
             return Self::Exclusive(set.metadata.name.clone());
         }
-        let labels = selector.label_selector.as_ref();
-        Self::Labels(labels.and_then(|labels| compile_labels(labels).ok()))
+        match selector.label_selector.as_ref().map(compile_labels).transpose() {
+            Ok(labels) => Self::Labels(labels),
+            Err(error) => Self::Unreadable(error.to_string()),
+        }
+    }
+
+    /// Why nobody can tell who belongs to it, if so.
+    pub fn trouble(&self) -> Option<&str> {
+        match self {
+            Self::Unreadable(error) => Some(error),
+            Self::Exclusive(_) | Self::Labels(_) => None,
+        }
     }
 
     /// Whether a cluster belongs to it.
@@ -38,73 +50,147 @@ impl Membership {
             Self::Labels(labels) => labels
                 .as_ref()
                 .is_some_and(|labels| labels.matches(|key| cluster.label(key))),
+            Self::Unreadable(_) => false,
         }
+    }
+}
+
+/// Sets of which nobody can tell who belongs to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// Those that are not there.
+    pub missing: Vec<String>,
+    /// Those whose selector cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+impl Unknown {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.unreadable.is_empty()
+    }
+
+    fn of<'a, 'm>(
+        sets: impl IntoIterator<Item = &'a str>,
+        find: impl Fn(&str) -> Option<&'m Membership>,
+    ) -> Self {
+        let mut unknown = Self::default();
+        for set in sets.into_iter().collect::<BTreeSet<&str>>() {
+            match find(set) {
+                None => unknown.missing.push(set.to_owned()),
+                Some(Membership::Unreadable(_)) => unknown.unreadable.push(set.to_owned()),
+                Some(_) => {}
+            }
+        }
+        unknown
+    }
+}
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut between = "";
+        for (what, sets) in [
+            ("there is no ManagedClusterSet", &self.missing),
+            (
+                "the selector cannot be read of ManagedClusterSet",
+                &self.unreadable,
+            ),
+        ] {
+            if !sets.is_empty() {
+                write!(f, "{between}{what} {}", sets.join(", "))?;
+                between = ", and ";
+            }
+        }
+        Ok(())
     }
 }
 
 /// Which sets a placement chooses from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// No set is bound in its namespace; or some are, and none of them is there.
+    /// No set is bound in its namespace; or some are, and of none of them anybody can tell who belongs to it.
     NoBindings {
-        /// The sets that are bound, and are not there.
-        missing: Vec<String>,
+        /// The sets that are bound.
+        unknown: Unknown,
     },
     /// None of the sets that it names is bound.
     NoIntersection {
-        /// Those that it names and that are not there at all.
-        missing: Vec<String>,
+        /// Those that it names and of which nobody can tell who belongs to them.
+        unknown: Unknown,
         /// Those that it names.
         wanted: Vec<String>,
     },
     /// These.
-    Sets(BTreeSet<String>),
+    Sets {
+        /// Those that it chooses from.
+        sets: BTreeSet<String>,
+        /// Those that it would choose from, too. Whoever is decided may be one of theirs, and stays.
+        unknown: Unknown,
+    },
+}
+
+impl Choice {
+    /// Whether clusters that are decided may belong to sets of which nobody can tell.
+    pub fn keeps_decided(&self) -> bool {
+        matches!(self, Self::Sets { unknown, .. } if !unknown.is_empty())
+    }
 }
 
 /// Which sets a placement chooses from: those that are bound in its namespace and are there, and of these the ones that it
 /// names, if it names some.
-pub fn choose<'a>(
+pub fn choose<'a, 'm>(
     bound: impl IntoIterator<Item = &'a str>,
     wanted: &[String],
-    is_there: impl Fn(&str) -> bool,
+    find: impl Fn(&str) -> Option<&'m Membership>,
 ) -> Choice {
-    let (there, missing): (BTreeSet<&str>, BTreeSet<&str>) = bound.into_iter().partition(|set| is_there(set));
-    let owned = |sets: BTreeSet<&str>| -> Vec<String> { sets.into_iter().map(str::to_owned).collect() };
+    let bound: BTreeSet<&str> = bound.into_iter().collect();
+    let is_there = |set: &&str| find(set).is_some_and(|membership| membership.trouble().is_none());
+    let there: BTreeSet<&str> = bound.iter().copied().filter(is_there).collect();
     if there.is_empty() {
         return Choice::NoBindings {
-            missing: owned(missing),
+            unknown: Unknown::of(bound, &find),
         };
     }
     if wanted.is_empty() {
-        return Choice::Sets(there.into_iter().map(str::to_owned).collect());
+        return Choice::Sets {
+            sets: there.into_iter().map(str::to_owned).collect(),
+            unknown: Unknown::of(bound, &find),
+        };
     }
+    let unknown = Unknown::of(wanted.iter().map(String::as_str), &find);
     let sets: BTreeSet<String> = wanted
         .iter()
         .filter(|set| there.contains(set.as_str()))
         .cloned()
         .collect();
     if sets.is_empty() {
-        let missing = wanted.iter().map(String::as_str).filter(|set| !is_there(set));
         return Choice::NoIntersection {
-            missing: owned(missing.collect()),
+            unknown,
             wanted: wanted.to_vec(),
         };
     }
-    Choice::Sets(sets)
+    Choice::Sets { sets, unknown }
 }
 
-/// What a set says of itself.
-pub fn set_condition(members: usize, time: String) -> Condition {
+/// What a set says of itself: how many clusters it has, or why nobody can tell.
+pub fn set_condition(members: Result<usize, &str>, time: String) -> Condition {
     let (status, reason, message) = match members {
-        0 => (
+        Ok(0) => (
             "True",
             "NoClusterMatched",
             "No ManagedCluster selected".to_owned(),
         ),
-        count => (
+        Ok(count) => (
             "False",
             "ClustersSelected",
             format!("{count} ManagedClusters selected"),
+        ),
+        Err(error) => (
+            "Unknown",
+            "SelectorUnreadable",
+            format!(
+                "spec.clusterSelector.labelSelector cannot be read: {error}; placements keep the clusters that they have"
+            ),
         ),
     };
     Condition {

@@ -6,6 +6,7 @@ use lockgate_api::ocm::placement::{DecisionGroupStatus, MISCONFIGURED, Placement
 
 use super::prioritize::total;
 use super::publish::decision_name;
+use super::sets::Unknown;
 use super::{Choice, Decided, Kept, Outcome, Verdict};
 use crate::gate::grouping::decision_parts;
 
@@ -73,40 +74,39 @@ fn satisfied(choice: &Choice, outcome: &Outcome<'_>) -> Said {
             "the placement cannot be read, and its last decisions are kept: see PlacementMisconfigured"
                 .to_owned(),
         ),
-        (Choice::NoBindings { missing }, _) => (
-            false,
-            "NoManagedClusterSetBindings",
-            match missing.join(", ") {
-                sets if sets.is_empty() => {
-                    "No valid ManagedClusterSetBindings found in placement namespace".to_owned()
-                }
-                sets => format!(
-                    "No valid ManagedClusterSetBindings found in placement namespace: there is no ManagedClusterSet \
-                     {sets}; the last decisions are kept"
-                ),
-            },
-        ),
-        (Choice::NoIntersection { missing, wanted }, _) => {
-            let mut message = format!(
+        (Choice::NoBindings { unknown }, _) => {
+            let message = "No valid ManagedClusterSetBindings found in placement namespace".to_owned();
+            (false, "NoManagedClusterSetBindings", message + &kept(unknown))
+        }
+        (Choice::NoIntersection { unknown, wanted }, _) => {
+            let message = format!(
                 "None of ManagedClusterSets [{}] is bound to placement namespace",
                 wanted.join(",")
             );
-            if !missing.is_empty() {
-                let sets = missing.join(", ");
+            (false, "NoIntersection", message + &kept(unknown))
+        }
+        (Choice::Sets { sets, unknown }, Outcome::Decided(decided)) => {
+            let (is_so, reason, mut message) = satisfied_by(sets, decided);
+            if !unknown.is_empty() {
                 message.push_str(&format!(
-                    ": there is no ManagedClusterSet {sets}; the last decisions are kept"
+                    "; {unknown}: clusters that were selected stay until that is mended or the binding is deleted"
                 ));
             }
-            (false, "NoIntersection", message)
+            (is_so, reason, message)
         }
-        (Choice::Sets(sets), Outcome::Decided(decided)) => satisfied_by(sets, decided),
-        (Choice::Sets(_), Outcome::Kept(Kept::SetsMissing(sets))) => (
-            false,
-            "NoIntersection",
-            format!("there is no ManagedClusterSet {}", sets.join(", ")),
-        ),
+        (Choice::Sets { .. }, Outcome::Kept(Kept::SetsUnknown(unknown))) => {
+            (false, "NoIntersection", unknown.to_string())
+        }
     };
     (SATISFIED, is_so, reason, message)
+}
+
+/// What is said where nobody can tell who belongs to the sets.
+fn kept(unknown: &Unknown) -> String {
+    match unknown.is_empty() {
+        true => String::new(),
+        false => format!(": {unknown}; the last decisions are kept"),
+    }
 }
 
 fn satisfied_by(

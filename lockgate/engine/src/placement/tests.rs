@@ -71,7 +71,10 @@ impl World {
     fn of(clusters: Vec<Candidate>) -> Self {
         Self {
             clusters,
-            choice: Choice::Sets(["global".to_owned()].into()),
+            choice: Choice::Sets {
+                sets: ["global".to_owned()].into(),
+                unknown: Default::default(),
+            },
             decided: Vec::new(),
             used: BTreeMap::new(),
             said: Said(Vec::new()),
@@ -85,13 +88,12 @@ impl World {
         look: impl FnOnce(&Input<'_>, &Outcome<'_>) -> T,
     ) -> Result<T, Misconfigured> {
         let rules = Rules::read(&placement(spec))?;
-        let decided: BTreeSet<&str> = self.decided.iter().copied().collect();
         let used = |cluster: &str| self.used.get(cluster).copied().unwrap_or(0);
         let input = Input {
             rules: &rules,
             choice: &self.choice,
             candidates: self.clusters.iter().collect(),
-            decided: &decided,
+            is_decided: &|cluster| self.decided.contains(&cluster),
             context: Context {
                 used: &used,
                 most_used: self.used.values().copied().max().unwrap_or(0),
@@ -99,7 +101,7 @@ impl World {
             },
             now: self.now,
         };
-        let outcome = decide(&input, |cluster| rules.matches(cluster, &self.said));
+        let outcome = decide(&input, |place| rules.matches(input.candidates[place], &self.said));
         Ok(look(&input, &outcome))
     }
 
@@ -130,7 +132,7 @@ impl World {
         let kept = self.with(spec, |_, outcome| match outcome {
             Outcome::Decided(decided) => panic!("{decided:?}"),
             Outcome::Kept(Kept::Misconfigured(error)) => error.to_string(),
-            Outcome::Kept(Kept::SetsMissing(sets)) => format!("missing {}", sets.join(",")),
+            Outcome::Kept(Kept::SetsUnknown(unknown)) => unknown.to_string(),
         });
         kept.unwrap_or_else(|error| error.to_string())
     }

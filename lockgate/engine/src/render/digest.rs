@@ -13,8 +13,8 @@ use machinery_value::hash::{ValueHash, canonical_hash};
 use serde_json::{Map, Value, json};
 
 use super::RenderInput;
-use super::overrides::{SelectedRule, relevant_overrides};
-use super::stamp::{policy_resolution, template_resolution};
+use super::overrides::{SelectedRule, relevant_overrides, rules_may_set_replicas};
+use super::stamp::resolution;
 use crate::claim::{short_hash, user_content};
 
 /// Names what is counted, and how.
@@ -108,8 +108,7 @@ pub(super) fn of_input(input: &RenderInput<'_>, rules: &[SelectedRule<'_>]) -> S
 }
 
 fn of_rules(content: &ValueHash, input: &RenderInput<'_>, rules: &[SelectedRule<'_>]) -> String {
-    let resolution =
-        template_resolution(input.template).unwrap_or_else(|| policy_resolution(input.conflict_resolution));
+    let resolution = resolution(input.template, input.conflict_resolution);
     let mut inputs = json!({
         "template": content.to_string(),
         "binding": input.binding_id,
@@ -120,6 +119,10 @@ fn of_rules(content: &ValueHash, input: &RenderInput<'_>, rules: &[SelectedRule<
     });
     if let Some(script) = input.reviser.filter(|_| input.replicas.is_some()) {
         inputs["reviser"] = script.digest().into();
+    }
+    if input.keeps && rules_may_set_replicas(rules) {
+        // Elsewhere the number alone tells it apart.
+        inputs["keeps"] = true.into();
     }
     if let Some(carried) = input.carried() {
         inputs["carried"] = json!(carried.labels);

@@ -75,6 +75,28 @@ pub fn relevant_overrides<'a>(
     rules_for_cluster(&matching_policies(template, overrides), cluster)
 }
 
+/// Whether override policies may say how many replicas a template has in some cluster.
+pub fn may_set_replicas(template: &Value, overrides: &[Arc<OverridePolicy>]) -> bool {
+    matching_policies(template, overrides).into_iter().any(|policy| {
+        let rules = policy.spec.override_rules.iter().map(|rule| &rule.overriders);
+        rules.chain([&policy.spec.overriders]).any(may_set)
+    })
+}
+
+/// Whether rules may say how many replicas there are.
+pub(super) fn rules_may_set_replicas(rules: &[SelectedRule<'_>]) -> bool {
+    rules.iter().any(|rule| may_set(rule.overriders))
+}
+
+/// Kinds count replicas in `spec`, and pod templates hold none.
+fn may_set(overriders: &Overriders) -> bool {
+    overriders.plaintext.iter().any(|patch| {
+        let path = patch.path.as_str();
+        (path.is_empty() || path == "/spec" || path.starts_with("/spec/"))
+            && !path.starts_with("/spec/template/")
+    })
+}
+
 /// The policies that are about a template, in the order in which they are applied. The same for all clusters.
 pub fn matching_policies<'a>(
     template: &Value,

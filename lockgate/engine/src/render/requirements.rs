@@ -41,15 +41,28 @@ fn is_given(part: &Value) -> bool {
     }
 }
 
-/// The sum over the containers, or what the greediest init container needs, whichever is more; and the overhead.
+/// The sum over the containers, or what the greediest init container needs, whichever is more; what is asked for the pod as
+/// a whole in the place of that; and the overhead. An init container that is always restarted goes on beside those after it.
 pub(crate) fn resource_request(pod_spec: &Value) -> Option<Value> {
     let mut total = Amounts::default();
     for container in list(pod_spec, "containers") {
         total.add(&requests(container));
     }
+    let (mut beside, mut greediest) = (Amounts::default(), Amounts::default());
     for container in list(pod_spec, "initContainers") {
-        total.raise_to(&requests(container));
+        let own = requests(container);
+        if container["restartPolicy"] == "Always" {
+            total.add(&own);
+            beside.add(&own);
+            greediest.raise(&beside);
+        } else {
+            let mut meanwhile = beside.clone();
+            meanwhile.add(&own);
+            greediest.raise(&meanwhile);
+        }
     }
+    total.raise(&greediest);
+    total.put(pod_spec["resources"]["requests"].as_object());
     if let Some(overhead) = pod_spec["overhead"].as_object() {
         total.add(
             &overhead
@@ -76,7 +89,7 @@ fn requests(container: &Value) -> BTreeMap<&str, &Value> {
 }
 
 /// Amounts of resources: thousandths of CPUs, whole units of everything else.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Amounts(BTreeMap<String, i64>);
 
 impl Amounts {
@@ -84,8 +97,19 @@ impl Amounts {
         self.merge(list, i64::saturating_add);
     }
 
-    fn raise_to(&mut self, list: &BTreeMap<&str, &Value>) {
-        self.merge(list, i64::max);
+    fn raise(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            let own = self.0.entry(name.clone()).or_default();
+            *own = (*own).max(*amount);
+        }
+    }
+
+    fn put(&mut self, list: Option<&Map<String, Value>>) {
+        for (name, amount) in list.into_iter().flatten() {
+            if let Some(amount) = counted(name, amount) {
+                self.0.insert(name.clone(), amount);
+            }
+        }
     }
 
     fn merge(&mut self, list: &BTreeMap<&str, &Value>, with: impl Fn(i64, i64) -> i64) {
@@ -181,6 +205,36 @@ mod tests {
                     "overhead": {"cpu": "100m"},
                 }),
                 Some(json!({"resourceRequest": {"cpu": "3100m", "memory": "1Mi", "hugepages-2Mi": "4Mi"}})),
+            ),
+            // One that is always restarted runs beside those after it, and beside the rest.
+            (
+                json!({
+                    "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+                    "initContainers": [
+                        {"resources": {"requests": {"cpu": "4"}}},
+                        {"restartPolicy": "Always", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}},
+                        {"resources": {"requests": {"cpu": "3"}}},
+                    ],
+                }),
+                Some(json!({"resourceRequest": {"cpu": "5", "memory": "1Gi"}})),
+            ),
+            (
+                json!({
+                    "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+                    "initContainers": [
+                        {"restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
+                    ],
+                }),
+                Some(json!({"resourceRequest": {"cpu": "1500m"}})),
+            ),
+            // What is asked for the pod as a whole counts in the place of its containers.
+            (
+                json!({
+                    "containers": [{"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
+                    "resources": {"requests": {"cpu": "3"}},
+                    "overhead": {"cpu": "100m"},
+                }),
+                Some(json!({"resourceRequest": {"cpu": "3100m", "memory": "1Gi"}})),
             ),
             (
                 json!({"containers": [{"resources": {"requests": {"cpu": "lots", "storage": "1Gi", "memory": null}}}]}),

@@ -123,6 +123,11 @@ pub(super) fn template_resolution(template: &Value) -> Option<&'static str> {
     }
 }
 
+/// What is done about them: what the template says, else its policy.
+pub(crate) fn resolution(template: &Value, conflict_resolution: &str) -> &'static str {
+    template_resolution(template).unwrap_or_else(|| policy_resolution(conflict_resolution))
+}
+
 /// What the policy says of them.
 pub(super) fn policy_resolution(conflict_resolution: &str) -> &'static str {
     if conflict_resolution.eq_ignore_ascii_case("overwrite") {

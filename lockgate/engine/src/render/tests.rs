@@ -66,6 +66,7 @@ impl Case {
             work_id: &self.work_id,
             cluster: &self.cluster,
             replicas: self.replicas,
+            keeps: false,
             completions: self.completions,
             reviser: None,
             overrides: &self.overrides,
@@ -331,4 +332,27 @@ fn what_cannot_be_sent_is_refused_with_a_reason() {
         assert_eq!(found, path);
     }
     assert!(render(&Case::new(json!([1])).input()).is_err());
+}
+
+#[test]
+fn replicas_that_are_kept_go_before_overrides() {
+    let mut case = Case::new(web());
+    let plaintext = json!([{"path": "/spec/replicas", "operator": "replace", "value": 1}]);
+    case.overrides = vec![policy(json!({
+        "metadata": {"name": "fewer", "namespace": "shop"},
+        "spec": {"overrideRules": [{"overriders": {"plaintext": plaintext}}]},
+    }))];
+    let input = case.input();
+    let count = |manifest: &Value| workload(manifest).map(|workload| workload.replicas);
+    assert_eq!(replicas_after_overrides(&input, count), Some(1));
+    assert_eq!(case.render().manifest["spec"]["replicas"], 1);
+    // The number is that which it is given, and still it is something else.
+    let kept = input.keeping(2);
+    assert_eq!(render(&kept).unwrap().manifest["spec"]["replicas"], 2);
+    assert_ne!(inputs_digest(&kept), inputs_digest(&input));
+    // Where no override says anything of replicas, they need not be rendered to be known.
+    case.overrides.clear();
+    let input = case.input();
+    assert_eq!(replicas_after_overrides(&input, |_| None), Some(2));
+    assert_eq!(inputs_digest(&input.keeping(2)), inputs_digest(&input));
 }

@@ -52,6 +52,35 @@ pub(crate) fn check(world: &World, input: &RunInput<'_>, decided: &Run<'_>, plan
     }
 }
 
+/// Checks that a revision which counts as a success from now on has been one: every cluster has what it is to have, and whoever
+/// was told so by this rollout is well, and has been long enough. People may have ended a soak.
+pub(crate) fn succeeded(world: &World, input: &RunInput<'_>) {
+    let full = input.record.promoted_full;
+    let soak = if is_reversed(input) || full {
+        Duration::ZERO
+    } else {
+        input.followed.rules.soak
+    };
+    let sites = world.sites.iter();
+    for (site, member) in sites.filter_map(|site| {
+        let member = input.members.iter().find(|member| member.cluster == site.name)?;
+        Some((site, member))
+    }) {
+        let has = site
+            .present()
+            .is_some_and(|held| held.told.digest == member.wanted);
+        assert!(
+            has && !site.is_unsent(),
+            "{} has not got what succeeded",
+            site.name
+        );
+        if let Some(since) = counts_since(site, input) {
+            let soaked = input.now >= after(since, soak) || is_promoted(site, input);
+            assert!(soaked, "{} has not soaked what succeeded", site.name);
+        }
+    }
+}
+
 /// Whether it is a way back, and not one that an operator chose.
 fn is_reversed(input: &RunInput<'_>) -> bool {
     input.back.is_some_and(|back| !back.forward)
@@ -98,7 +127,8 @@ fn after(time: Timestamp, duration: Duration) -> Timestamp {
 
 /// Since when what a cluster says counts, if it was told anything by a rollout that is not over.
 fn counts_since(site: &Site, input: &RunInput<'_>) -> Option<Timestamp> {
-    let told = &site.present()?.told;
+    // Who was told nothing yet is neither under way nor has it failed.
+    let told = &site.present().filter(|_| !site.is_unsent())?.told;
     let by_this = told.revision > input.record.good_revision();
     let since = site
         .since
@@ -241,7 +271,11 @@ fn breaks(world: &World, input: &RunInput<'_>, known: &[Known<'_>], plan: &Plan)
     };
     let has_too_much = |(site, content): &(&Site, &Option<Content>)| {
         let wanted = content.map_or(0, |content| content.1);
-        site.work.as_ref().is_some_and(|held| held.content.1 > wanted)
+        let held = site
+            .work
+            .as_ref()
+            .filter(|_| !site.is_unsent() || site.has_copy());
+        held.is_some_and(|held| held.content.1 > wanted)
     };
     let keeps = world.sites.iter().zip(&plan.contents).find(has_too_much);
     let keeps = keeps.map(|(site, _)| &site.name);

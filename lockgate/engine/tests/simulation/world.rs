@@ -31,6 +31,8 @@ pub(crate) struct Held {
     pub(crate) content: Content,
     pub(crate) told: Told,
     suspended: bool,
+    /// Whether the cluster had a copy before.
+    had: bool,
 }
 
 /// A cluster.
@@ -57,6 +59,17 @@ pub(crate) struct Site {
 }
 
 impl Site {
+    /// Whether its Work was held back before it got what that says.
+    pub(crate) fn is_unsent(&self) -> bool {
+        self.seen == Seen::Unknown && !self.failed && self.present().is_some_and(|held| held.suspended)
+    }
+
+    /// Whether it has a copy, of whatever version.
+    pub(crate) fn has_copy(&self) -> bool {
+        let held = self.present();
+        held.is_some_and(|held| held.had || !self.is_unsent())
+    }
+
     /// Its Work, unless that is on its way out.
     pub(crate) fn present(&self) -> Option<&Held> {
         self.work.as_ref().filter(|_| self.gone_at.is_none())
@@ -154,6 +167,7 @@ impl World {
                     content,
                     told,
                     suspended: false,
+                    had: true,
                 });
             }
         }
@@ -176,7 +190,8 @@ impl World {
 
     /// Moves to the next moment at which something happens, and lets it happen; whether there is one.
     pub(crate) fn pass_time(&mut self, recheck: Option<Timestamp>) -> bool {
-        let coming = self.sites.iter().filter(|site| !site.down);
+        // What is held back does not arrive.
+        let coming = self.sites.iter().filter(|site| !site.down && !site.is_unsent());
         let coming = coming.filter_map(|site| site.coming.front().map(|(at, _)| *at));
         let recheck = recheck.map(|at| {
             let after = at.duration_since(time(0));
@@ -205,6 +220,9 @@ impl World {
         for site in self.sites.iter_mut().filter(|site| !site.down) {
             if site.gone_at.is_some_and(|at| at <= self.now) {
                 (site.work, site.gone_at) = (None, None);
+            }
+            if site.is_unsent() {
+                continue;
             }
             // Of several things that came to pass unseen the last is told.
             let mut last = None;
@@ -373,7 +391,7 @@ impl World {
             next.back = None;
         }
         let is_there = |at: &usize| {
-            let work = self.sites[*at].present();
+            let work = self.sites[*at].present().filter(|_| !self.sites[*at].is_unsent());
             work.is_some_and(|held| held.told.digest == plan.digests[*at])
         };
         let everywhere = leaving.is_empty() && stays.iter().all(is_there);
@@ -393,6 +411,17 @@ impl World {
                 next.obey(request, &intent, chosen, now);
             }
         }
+        if next.back != back {
+            // What is there is of another revision than the one that is sent from now on.
+            let phase = Phase::Progressing;
+            self.record = next;
+            return Passed {
+                phase,
+                recheck_at: None,
+                changed: true,
+                again: true,
+            };
+        }
         for at in &stays {
             let site = &mut self.sites[*at];
             site.resumed = site.present().is_some_and(|held| held.suspended) && !site.suspended;
@@ -411,15 +440,17 @@ impl World {
             .map(|at| {
                 let site = &self.sites[*at];
                 let has = site.present().map(|held| held.content.1);
+                let grows = has.is_none_or(|has| plan.contents[*at].is_some_and(|wanted| has < wanted.1));
                 Member {
                     cluster: &site.name,
                     wanted: &plan.digests[*at],
                     kept: kept[*at].as_deref(),
-                    grows: has.is_none_or(|has| plan.contents[*at].is_some_and(|wanted| has < wanted.1)),
+                    grows: if site.is_unsent() { !site.has_copy() } else { grows },
                     told: site.present().map(|held| &held.told),
                     seen: site.seen,
                     suspended: site.suspended,
                     resumed: site.resumed,
+                    unsent: site.is_unsent(),
                     reach: if site.down {
                         Reach::Lost
                     } else {
@@ -443,8 +474,11 @@ impl World {
             now,
         };
         let decided = run(&input);
-        next.conclude(&decided, &intent);
+        next.conclude(&decided, &intent, false, now);
         let turned = next.back != back;
+        if next.good != before.good {
+            laws::succeeded(self, &input);
+        }
         if !turned {
             laws::check(self, &input, &decided, &plan);
         }
@@ -506,6 +540,7 @@ impl World {
             return false;
         }
         let before = site.work.clone();
+        let (unsent, had) = (site.is_unsent(), site.has_copy());
         if let (Act::Release(target), Some((version, mut replicas))) = (act, plan.contents[at]) {
             assert!(!site.suspended, "{} is suspended, and is written", site.name);
             if target == Target::Kept {
@@ -521,6 +556,7 @@ impl World {
                 content,
                 told,
                 suspended: false,
+                had,
             });
             site.ready = site.ready.min(replicas);
             (site.seen, site.since) = (Seen::Unknown, time(self.now));
@@ -541,7 +577,7 @@ impl World {
                 .extend(told.iter().map(|(beats, seen)| (soon + BEAT * beats, *seen)));
         }
         let Some(held) = &mut site.work else { return false };
-        held.suspended = site.suspended;
+        held.suspended = site.suspended || unsent && act == Act::Hold;
         if let Some(marks) = marks {
             held.told.released_at = marks.released_at;
             held.told.healthy_since = marks.healthy_since;

@@ -82,7 +82,7 @@ impl Cache {
     }
 
     pub(crate) fn set_trouble(&self, trouble: Option<LinkError>) {
-        *self.trouble.lock() = trouble;
+        self.trouble.send_replace(trouble);
     }
 
     /// Nobody wants to be told any more.

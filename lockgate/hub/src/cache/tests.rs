@@ -2,6 +2,8 @@
 
 use std::sync::Weak;
 
+use parking_lot::Mutex;
+
 use super::*;
 
 /// A cache, and what it told: `+name@version`, `name@old>new` or `-name@version`.

@@ -292,12 +292,14 @@ fn slim_pod(body: &[u8]) -> Bytes {
         let spec = &pod["spec"];
         let containers = |field: &str| -> Vec<Value> {
             let all = spec[field].as_array().into_iter().flatten();
-            all.map(|container| json!({"resources": container["resources"]}))
-                .collect()
+            all.map(|container| {
+                json!({"resources": container["resources"], "restartPolicy": container["restartPolicy"]})
+            })
+            .collect()
         };
         json!({
             "spec": {
-                "nodeName": spec["nodeName"], "overhead": spec["overhead"],
+                "nodeName": spec["nodeName"], "overhead": spec["overhead"], "resources": spec["resources"],
                 "containers": containers("containers"), "initContainers": containers("initContainers"),
             },
             "status": {"phase": pod["status"]["phase"]},
@@ -318,7 +320,11 @@ mod tests {
     fn only_what_counts_is_kept() {
         let pod = json!({
             "metadata": {"name": "a", "annotations": {"long": "text"}},
-            "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]},
+            "spec": {
+                "nodeName": "n", "resources": {"requests": {"memory": "1Gi"}},
+                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+                "initContainers": [{"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}],
+            },
             "status": {"phase": "Running", "podIP": "10.0.0.1"},
         });
         let kept: Value = serde_json::from_slice(&slim_pod(pod.to_string().as_bytes())).unwrap();
@@ -326,6 +332,12 @@ mod tests {
         sums.pod("", "a", Some(&kept));
         let mut whole = Capacity::default();
         whole.pod("", "a", Some(&pod));
+        let open = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        for capacity in [&mut sums, &mut whole] {
+            capacity.node("n", Some(&open));
+        }
+        let taken = json!({"cpu": "2", "memory": "1Gi", "pods": "1"});
+        assert_eq!(sums.summary(None)["allocated"], taken);
         assert_eq!(sums.summary(None), whole.summary(None));
         assert!(kept["metadata"].is_null() && kept["spec"]["containers"][0]["image"].is_null());
         let node = json!({

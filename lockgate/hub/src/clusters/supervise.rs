@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use lockgate_api::Cluster;
 use lockgate_engine::cluster::{Difference, fingerprint};
@@ -95,6 +95,9 @@ fn note(shared: &Shared, name: &str, cluster: Arc<Cluster>, print: String) -> Ve
             if room(&state.cluster) != room(&cluster) {
                 changes.push(ClusterChange::Capacity(name.to_owned()));
             }
+            if changes.is_empty() && state.cluster != cluster {
+                changes.push(ClusterChange::Other(name.to_owned()));
+            }
             state.cluster = cluster;
             state.fingerprint = print;
             state.asked += 1;
@@ -110,6 +113,7 @@ fn note(shared: &Shared, name: &str, cluster: Arc<Cluster>, print: String) -> Ve
                 leaving: None,
                 capacity: None,
                 measured: true,
+                awaited: AtomicI64::new(0),
                 asked: 1,
                 done: 0,
             };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use lockgate_api::{Cluster, keys};
@@ -97,9 +97,13 @@ pub(super) async fn run(shared: Arc<Shared>, caches: Arc<Caches>, name: String, 
         warned: BTreeMap::new(),
     };
     let mut failure_pause = SHORTEST_PAUSE;
+    let mut is_due = false;
     loop {
         let asked = task.shared.update(&task.name, |state| state.asked).unwrap_or(0);
-        let pause = match task.pass().await {
+        let passed = task.pass().await;
+        // Before it is told that nothing is to do: then the clock may move.
+        let now = clock.now();
+        let pause = match passed {
             Ok(pause) => {
                 failure_pause = SHORTEST_PAUSE;
                 task.shared.update(&task.name, |state| state.done = asked);
@@ -109,12 +113,23 @@ pub(super) async fn run(shared: Arc<Shared>, caches: Arc<Caches>, name: String, 
                 tracing::warn!(cluster = task.name, %error, "failed to reconcile a Cluster; trying again");
                 let pause = error.retry_after().unwrap_or(failure_pause);
                 failure_pause = (failure_pause * 2).min(PROBE_EVERY);
+                if is_due {
+                    // It comes again at its time, for which nobody waits.
+                    task.shared.update(&task.name, |state| state.asked -= 1);
+                }
                 pause
             }
         };
+        is_due = false;
         tokio::select! {
             () = wake.notified() => {}
-            () = clock.sleep(pause) => {}
+            () = clock.sleep_until(later(now, pause)) => {
+                // Whoever moves the clock waits for what is due then. In real time there is always some probe.
+                is_due = clock.is_manual();
+                if is_due {
+                    task.shared.update(&task.name, |state| state.asked += 1);
+                }
+            }
             () = task.first_measured() => {}
         }
     }
@@ -159,7 +174,10 @@ impl Task {
         self.connect(&cluster).await?;
         if self.now() >= self.probe_due {
             self.probe_due = later(self.now(), PROBE_EVERY);
+            let begun = Instant::now();
             let findings = self.ask_member().await;
+            let metrics = &self.shared.options.metrics;
+            metrics.cluster_sync(&self.name, begun.elapsed());
             let well = findings.probe == Probe::Healthy;
             self.write_status(&findings).await?;
             if well {
@@ -211,7 +229,7 @@ impl Task {
             .shared
             .options
             .connector
-            .connect(cluster, secret.as_ref())
+            .connect(cluster, secret.as_ref(), &self.shared.options.guard)
             .await
         {
             Ok(client) => Ok(Link::new(client)),

@@ -1,6 +1,7 @@
 //! Clusters come, change and go: their lanes are opened and closed, and what depends on them is looked at again.
 
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use lockgate_api::{Cluster, Condition};
 use machinery_value::quantity::Quantity;
@@ -13,7 +14,10 @@ use crate::events::Events;
 use crate::intake;
 use crate::link::Link;
 use crate::metrics::ClusterFigures;
-use crate::state::{Fleet, State};
+use crate::state::State;
+
+/// How long everybody who depends on clusters waits for more changes of them: thousands of clusters may come at once.
+const LOOK_AROUND_AFTER: Duration = Duration::from_millis(20);
 
 /// Starts to reconcile clusters.
 pub(super) fn start_clusters(
@@ -54,6 +58,7 @@ pub(super) fn start_clusters(
         clock: state.clock.clone(),
         guard,
         events,
+        metrics: state.metrics.clone(),
         works: Arc::new(works),
         taint_policies: Arc::new(taint_policies),
         on_change: Arc::new(on_change),
@@ -64,30 +69,27 @@ pub(super) fn start_clusters(
     clusters
 }
 
-/// Brings the clusters and their lanes up to date.
-pub(super) fn refresh_clusters(state: &Arc<State>, clusters: &Clusters) {
-    let all = clusters.all();
-    let names: Vec<String> = all.iter().map(|cluster| cluster.metadata.name.clone()).collect();
-    let gone: Vec<String> = state
-        .clusters()
-        .iter()
-        .map(|cluster| cluster.metadata.name.clone())
-        .filter(|name| names.binary_search(name).is_err())
-        .collect();
-    let rooms = if clusters.is_measuring() {
-        Arc::new(state.fleet().1.after(&all))
-    } else {
-        Arc::default()
-    };
-    *state.clusters.write() = Fleet {
-        list: Arc::new(all),
-        rooms,
-    };
-    for name in gone {
-        state.members.close(&name);
+/// Takes in all clusters, and opens their lanes.
+pub(super) fn take_in_clusters(state: &Arc<State>, clusters: &Clusters) {
+    for cluster in clusters.all() {
+        take_in(state, clusters, &cluster.metadata.name);
     }
-    for name in names {
-        open_lane(state, clusters, &name);
+}
+
+/// Brings one cluster and its lane up to date.
+fn take_in(state: &Arc<State>, clusters: &Clusters, name: &str) {
+    let present = {
+        // Read under the lock, so that what is newer is never replaced by what is older.
+        let mut fleet = state.clusters.write();
+        let cluster = clusters.get(name);
+        let present = cluster.is_some();
+        fleet.put(name, cluster, clusters.is_measuring());
+        present
+    };
+    if present {
+        open_lane(state, clusters, name);
+    } else {
+        state.members.close(name);
     }
 }
 
@@ -107,8 +109,8 @@ fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
 }
 
 fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChange) {
-    refresh_clusters(state, clusters);
-    count_cluster(state, change);
+    take_in(state, clusters, change.cluster());
+    count_cluster(state, change.cluster());
     wake_managed(state, change);
     match change {
         ClusterChange::Link(name) => {
@@ -123,23 +125,21 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
                 lane.resume();
                 intake::wake_lane(state, name);
             }
-            intake::wake_bound(state, |_| true);
-            intake::wake_namespaces(state);
+            state.fleet_changes.add_soon((), 1, LOOK_AROUND_AFTER);
         }
         ClusterChange::Properties(_, difference) => {
             intake::wake_mentioned(state, difference);
         }
         ClusterChange::Capacity(_) => intake::wake_unplaced(state),
         ClusterChange::Joined(_) | ClusterChange::Gone(_) => {
-            intake::wake_rollouts(state);
-            intake::wake_bound(state, |_| true);
-            intake::wake_namespaces(state);
+            state.fleet_changes.add_soon((), 1, LOOK_AROUND_AFTER);
         }
+        ClusterChange::Other(_) => {}
         ClusterChange::Kinds(name) | ClusterChange::Leaving(name) => {
             if clusters.leaving(name).is_some_and(|leaving| leaving.abandon) {
                 state.chores.add(Chore::Abandon(name.clone()), 1);
             }
-            intake::wake_bound(state, |_| true);
+            state.fleet_changes.add_soon((), 1, LOOK_AROUND_AFTER);
             intake::wake_lane(state, name);
         }
     }
@@ -164,15 +164,7 @@ fn wake_managed(state: &State, change: &ClusterChange) {
 }
 
 /// Keeps the figures of a cluster.
-fn count_cluster(state: &State, change: &ClusterChange) {
-    let (ClusterChange::Joined(name)
-    | ClusterChange::Link(name)
-    | ClusterChange::Kinds(name)
-    | ClusterChange::Fingerprint(name)
-    | ClusterChange::Properties(name, _)
-    | ClusterChange::Capacity(name)
-    | ClusterChange::Leaving(name)
-    | ClusterChange::Gone(name)) = change;
+fn count_cluster(state: &State, name: &str) {
     let Some(cluster) = state.cluster(name) else {
         state.metrics.forget_cluster(name);
         return;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lockgate_api::{Placement, ResourceSelector, RolloutPolicy, names};
+use lockgate_api::{Cluster, Placement, ResourceSelector, RolloutPolicy, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::cluster::Difference;
 use serde::Deserialize;
@@ -81,11 +81,13 @@ pub(crate) fn wake_unplaced(state: &State) {
     state.ocm.wake_unmeasured();
 }
 
-/// The clusters that rollout policies name have come or gone.
-pub(crate) fn wake_rollouts(state: &State) {
+/// The clusters are otherwise than they were: wakes everybody who depends on them.
+pub(crate) fn wake_fleet(state: &State) {
     for policy in state.rollouts.read().iter() {
         tell_rollout(state, policy);
     }
+    wake_bound(state, |_| true);
+    wake_namespaces(state);
 }
 
 pub(super) fn tell_rollout(state: &State, policy: &RolloutPolicy) {
@@ -168,11 +170,21 @@ pub(crate) fn wake_bound(state: &State, wanted: impl Fn(&TemplateId) -> bool) {
     }
 }
 
-/// Wakes every namespace.
+/// Wakes every namespace that members get.
 pub(crate) fn wake_namespaces(state: &State) {
+    let clusters = state.clusters();
+    let is_cluster = |name: &str| {
+        let of = |cluster: &Arc<Cluster>| cluster.metadata.name.as_str().cmp(name);
+        clusters.binary_search_by(of).is_ok()
+    };
     if let Some(kind) = state.kinds.served("v1", "Namespace") {
-        kind.cache
-            .for_each(|cached| state.namespaces.add_bulk(cached.key.name.to_string(), 1));
+        kind.cache.for_each(|cached| {
+            let name = &*cached.key.name;
+            // A large fleet has two namespaces of the control plane for each cluster.
+            if !names::is_reserved(name) && !is_cluster(name) {
+                state.namespaces.add_bulk(name.to_owned(), 1);
+            }
+        });
     }
 }
 

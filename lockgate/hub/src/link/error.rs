@@ -58,6 +58,14 @@ impl LinkError {
         }
     }
 
+    /// Whether the server says no to this request, and not that it cannot answer any just now.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused { .. } | Self::NotServed | Self::NotFound | Self::BadAnswer(_)
+        )
+    }
+
     /// How long the server wants to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -79,8 +79,8 @@ struct TemplateMemory {
     evaluated: Timestamp,
     /// The namespaces that it selected then; none if nobody knows.
     namespaces: Option<Vec<String>>,
-    /// What the server said to changes that were only tried, by uid and version of the object.
-    tried: BTreeMap<(String, String), carry::Tried>,
+    /// What the server said to changes that were only tried.
+    tried: BTreeMap<carry::Try, carry::Tried>,
 }
 
 impl Policies {
@@ -90,6 +90,14 @@ impl Policies {
         self.served.lock().clear();
         self.watches.lock().clear();
         self.memories.lock().clear();
+    }
+
+    /// The member answers again.
+    pub(super) fn hurry(&self) {
+        if let Some(own) = self.own() {
+            own.hurry();
+        }
+        self.watches.lock().values().for_each(Watch::hurry);
     }
 
     /// What the member serves may have changed.
@@ -311,6 +319,7 @@ impl Visit<'_> {
             let outcome = self.evaluate(&template, fresh, &mut watched).await?;
             refused = refused.or(outcome.refused);
             due = [due, outcome.due].into_iter().flatten().min();
+            is_final &= !outcome.is_going;
             if let Some(since) = outcome.awaits_since {
                 // What is demanded of a status may take its time before it counts as a failure.
                 let until = later(since.max(released), STATUS_PATIENCE);
@@ -318,6 +327,17 @@ impl Visit<'_> {
                     is_final = false;
                     due = [due, Some(until)].into_iter().flatten().min();
                 }
+            }
+            if outcome.forgets {
+                let message = format!(
+                    "the definition of ConfigurationPolicy in cluster {}, which is somebody else's, does not keep \
+                     status.pendingPrune, status.furtherObjects and enforcedByPolicy of related objects: what \
+                     pruneObjectBehavior says cannot be followed; delete the definition there, or set it to None",
+                    self.cluster()
+                );
+                told.push((&planned.name, Told::Wrong(message)));
+                statuses.push(None);
+                continue;
             }
             told.push((&planned.name, Told::Unknown));
             statuses.push(Some(outcome.status));

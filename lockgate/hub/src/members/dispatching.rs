@@ -9,13 +9,15 @@ use std::time::Duration;
 use lockgate_api::work::LastApplied;
 use lockgate_api::{Cluster, Condition, Work, keys, names};
 use lockgate_engine::dispatch::{self, Dispatch, DispatchInput};
-use lockgate_engine::render::manifest_hash;
-use lockgate_engine::{TemplateId, object};
+use lockgate_engine::render::{self, manifest_hash};
+use lockgate_engine::{TemplateId, object, observe};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::failing::tell_failed;
 use super::fighting;
-use super::lane::Lane;
+use super::lane::{Doubt, Lane};
+use super::objects::Unknown;
 use super::telling::{Outcome, Seen, tell};
 use super::withdrawing::remove;
 use crate::cache::{Cache, Key};
@@ -88,19 +90,31 @@ pub(crate) async fn pass(
     let Some(manifest) = work.spec.workload.manifests.first() else {
         return Ok(Sent::Settled);
     };
-    if edited(lane, &work, manifest) {
-        // It is rendered again, and the member keeps what it has until then.
-        let id = TemplateId::of(manifest);
-        if work
-            .metadata
-            .controller()
-            .is_some_and(|owner| owner.kind == "Namespace")
-        {
-            state.namespaces.add(id.name, state::RENDER);
-        } else {
-            state.templates.add(id, state::RENDER);
+    match edited(lane, &work, manifest) {
+        Edited::No => {}
+        Edited::Doubted => {
+            // It is rendered again, and the member keeps what it has until then.
+            let id = TemplateId::of(manifest);
+            if work
+                .metadata
+                .controller()
+                .is_some_and(|owner| owner.kind == "Namespace")
+            {
+                state.namespaces.add(id.name, state::RENDER);
+            } else {
+                state.templates.add(id, state::RENDER);
+            }
+            return Err(SendError::NotYet("the Work is rendered again".into()));
         }
-        return Ok(Sent::Settled);
+        Edited::Yes if work.is_suspended() => {}
+        Edited::Yes if is_pending(state, manifest) => {
+            return Err(SendError::NotYet("the Work is about to be rendered again".into()));
+        }
+        Edited::Yes => {
+            failed(state, lane, &key, &work, manifest, EDITED.to_owned());
+            // Whatever renders it again writes it.
+            return Ok(Sent::Settled);
+        }
     }
     if work.is_suspended() {
         return suspended(state, lane, &link, &key, &work, &cluster, manifest).await;
@@ -118,25 +132,20 @@ pub(crate) async fn pass(
                 object::text(manifest, "apiVersion"),
                 object::text(manifest, "kind")
             );
-            tell(
-                state,
-                &key,
-                &work,
-                Outcome::Failed {
-                    message,
-                    recreated: false,
-                },
-                None,
-            );
+            failed(state, lane, &key, &work, manifest, message);
             // The cluster's kinds change with its status, which brings us here again.
             return Ok(Sent::Settled);
         }
     };
-    let Some(objects) = lane.objects.of(lane, &link, &resource, name).await else {
-        return Err(SendError::Member(LinkError::Unreachable(format!(
-            "the member's {} are not known yet",
-            resource.plural
-        ))));
+    let objects = match lane.objects.of(lane, &link, &resource, name).await {
+        Ok(objects) => objects,
+        Err(unknown) => {
+            if let Unknown::Refused(error) = &unknown {
+                let message = format!("the member does not show its {}: {error}", resource.plural);
+                failed(state, lane, &key, &work, manifest, message);
+            }
+            return Err(not_known(&resource, unknown));
+        }
     };
     let object_key = object_key(manifest);
     let live: Option<Value> = objects.get(&object_key).and_then(|cached| state::parse(&cached));
@@ -160,6 +169,28 @@ pub(crate) async fn pass(
     Ok(took.map_or(Sent::Settled, Sent::Member))
 }
 
+/// Tells that the member does not have what a Work holds, whatever it has of it.
+fn failed(state: &State, lane: &Lane, key: &Key, work: &Work, manifest: &Value, message: String) {
+    tell_failed(state, &lane.cluster, work, manifest, &message);
+    let outcome = Outcome::Failed {
+        message,
+        recreated: false,
+        absent: false,
+    };
+    tell(state, key, work, outcome, None);
+}
+
+/// What it means that the objects of a kind are not known. That a member does not show one kind is no reason to leave its
+/// other Works alone.
+fn not_known(resource: &Resource, unknown: Unknown) -> SendError {
+    match unknown {
+        Unknown::Trouble(error) => SendError::Member(error),
+        Unknown::Refused(_) | Unknown::Slow => {
+            SendError::NotYet(format!("the member's {} are not known yet", resource.plural))
+        }
+    }
+}
+
 /// Looks at the object of a Work that is not sent, and touches nothing. That it is suspended is told also of a member that
 /// cannot be asked, or does not serve the kind.
 async fn suspended(
@@ -176,12 +207,12 @@ async fn suspended(
         // The cluster's kinds change with its status, which brings us here again.
         return Ok(Sent::Settled);
     };
-    let Some(objects) = lane.objects.of(lane, link, &resource, &key.name).await else {
-        tell(state, key, work, suspended_outcome(work, Seen::Unknown), None);
-        return Err(SendError::Member(LinkError::Unreachable(format!(
-            "the member's {} are not known yet",
-            resource.plural
-        ))));
+    let objects = match lane.objects.of(lane, link, &resource, &key.name).await {
+        Ok(objects) => objects,
+        Err(unknown) => {
+            tell(state, key, work, suspended_outcome(work, Seen::Unknown), None);
+            return Err(not_known(&resource, unknown));
+        }
     };
     let live: Option<Value> = objects
         .get(&object_key(manifest))
@@ -211,22 +242,46 @@ fn suspended_outcome(work: &Work, seen: Seen) -> Outcome {
     }
 }
 
+/// What is said of a Work that somebody edited, and that is not rendered again.
+const EDITED: &str = "the manifest was edited by hand, and is not sent: nobody owns its template, or a rollout holds it, so that \
+                      it is not rendered again yet";
+
+/// Whether the manifest is another than was rendered.
+enum Edited {
+    /// It is what was rendered, as far as the hub keeps it so.
+    No,
+    /// It is not, and nobody has rendered it since.
+    Doubted,
+    /// It is not, and it was not rendered again.
+    Yes,
+}
+
+/// Whether what renders a manifest is on its way.
+fn is_pending(state: &State, manifest: &Value) -> bool {
+    let id = TemplateId::of(manifest);
+    (template::is_namespace(&id) && state.namespaces.is_pending(&id.name)) || state.templates.is_pending(&id)
+}
+
 /// Whether somebody edited the manifest by hand: only what was rendered is sent. A manifest that the server keeps in another
-/// form than it was sent in would be rendered for ever; so each generation of a Work is doubted once.
-fn edited(lane: &Lane, work: &Work, manifest: &Value) -> bool {
+/// form than it was sent in would be rendered for ever; so each generation of a Work is doubted once, and believed if it is
+/// what the server made of it when it was written again.
+fn edited(lane: &Lane, work: &Work, manifest: &Value) -> Edited {
     let Some(hash) = work.metadata.annotation(keys::RENDERED) else {
-        return false;
+        return Edited::No;
     };
-    if hash == manifest_hash(manifest) {
-        return false;
-    }
-    let doubt = (work.metadata.uid.clone(), work.metadata.generation);
     let mut doubted = lane.doubted.lock();
-    match doubted.get(&work.metadata.name) {
-        Some(known) if *known == doubt => false,
-        _ => {
-            doubted.insert(work.metadata.name.clone(), doubt);
-            true
+    if hash == manifest_hash(manifest) {
+        doubted.remove(&work.metadata.name);
+        return Edited::No;
+    }
+    let doubt = doubted.entry(work.metadata.name.clone()).or_default();
+    let (uid, generation) = (&work.metadata.uid, work.metadata.generation);
+    match doubt.of(uid, generation) {
+        Some(true) => Edited::No,
+        Some(false) => Edited::Yes,
+        None => {
+            *doubt = Doubt::new(uid, generation);
+            Edited::Doubted
         }
     }
 }
@@ -296,29 +351,42 @@ impl Sending<'_> {
                     return Err(SendError::NotYet("the member's object is being deleted".into()));
                 }
                 Dispatch::Refuse { message, .. } => {
+                    self.tell_failed(&message);
                     return Ok((
                         Outcome::Failed {
                             message,
                             recreated: false,
+                            absent: false,
                         },
                         live,
                         took,
                     ));
                 }
                 Dispatch::Create(body) => {
+                    if recreated && self.leaves_alone(None).await? {
+                        let message =
+                            "somebody on the member deletes it again and again; it is made again later";
+                        return Ok((Outcome::Lost(message.to_owned()), None, took));
+                    }
                     self.may_write()?;
-                    let collection = self.resource.collection(&self.object_key.namespace);
                     let begun = Instant::now();
-                    let answer = self.link.create(&collection, encode(&body)).await;
+                    let answer = self
+                        .objects
+                        .create(self.link, self.object_key, encode(&body))
+                        .await;
                     took = Some(begun.elapsed());
                     match answer {
                         Ok(answer) => {
                             self.count_created(true, recreated);
-                            let live = self.learn(&answer)?;
+                            self.is_made_again();
+                            let live = read_answer(&answer)?;
                             return Ok((Outcome::Applied { recreated }, Some(live), took));
                         }
                         Err(LinkError::AlreadyExists) => live = Some(self.read().await?),
-                        Err(error) => return self.refused(error, recreated, live, took),
+                        Err(error) => {
+                            self.count_created(false, recreated);
+                            return self.refused(error, recreated, live, took);
+                        }
                     }
                 }
                 Dispatch::Update(body, drift) => {
@@ -330,12 +398,16 @@ impl Sending<'_> {
                         .resource
                         .object(&self.object_key.namespace, &self.object_key.name);
                     let begun = Instant::now();
-                    let answer = self.link.replace(&path, encode(&body)).await;
+                    let body = encode(&body);
+                    let answer = self
+                        .objects
+                        .replace(self.link, self.object_key, &path, body)
+                        .await;
                     took = Some(begun.elapsed());
                     match answer {
                         Ok(answer) => {
                             self.count_updated(true);
-                            let live = self.learn(&answer)?;
+                            let live = read_answer(&answer)?;
                             return Ok((Outcome::Applied { recreated: false }, Some(live), took));
                         }
                         Err(LinkError::Conflict) => live = Some(self.read().await?),
@@ -345,7 +417,10 @@ impl Sending<'_> {
                             }
                             live = None;
                         }
-                        Err(error) => return self.refused(error, false, live, took),
+                        Err(error) => {
+                            self.count_updated(false);
+                            return self.refused(error, false, live, took);
+                        }
                     }
                 }
             }
@@ -368,32 +443,32 @@ impl Sending<'_> {
                 | LinkError::NotServed
                 | LinkError::Conflict
         );
-        self.count_updated(false);
         if !told {
             return Err(SendError::Member(error));
         }
         let message = error.to_string();
-        // What the Work's status says already was told.
-        let told = Condition::find(&self.work.status.conditions, "Applied")
-            .is_some_and(|condition| !condition.is_true() && condition.message.ends_with(&message));
-        if !told {
-            let what = format!(
-                "Failed to apply resource({}) to cluster {}: {message}",
-                self.object_key, self.lane.cluster
-            );
-            for target in [template_of(self.manifest), EventTarget::of_work(self.work)] {
-                self.state.events.warn(&target, "SyncFailed", &what);
-            }
-        }
-        Ok((Outcome::Failed { message, recreated }, live, took))
+        self.tell_failed(&message);
+        let outcome = Outcome::Failed {
+            message,
+            recreated,
+            absent: live.is_none(),
+        };
+        Ok((outcome, live, took))
     }
 
+    fn tell_failed(&self, why: &str) {
+        tell_failed(self.state, &self.lane.cluster, self.work, self.manifest, why);
+    }
+
+    /// Whether the member had what the Work holds now, also if it is known since then that it has it no more.
     fn was_applied(&self) -> bool {
-        self.work
-            .status
-            .last_applied
-            .as_ref()
-            .is_some_and(|last| last.work_generation == self.work.metadata.generation)
+        let status = &self.work.status;
+        let generation = self.work.metadata.generation;
+        let lost = Condition::find(&status.conditions, observe::APPLIED).is_some_and(|condition| {
+            condition.reason == observe::RECREATE_FAILED && condition.observed_generation == Some(generation)
+        });
+        let last = status.last_applied.as_ref();
+        lost || last.is_some_and(|last| last.work_generation == generation)
     }
 
     fn count_created(&self, ok: bool, again: bool) {
@@ -443,8 +518,12 @@ impl Sending<'_> {
 
     fn learn(&self, answer: &[u8]) -> Result<Value, SendError> {
         self.objects.learn(answer).map_err(SendError::Member)?;
-        serde_json::from_slice(answer).map_err(|e| SendError::NotYet(e.to_string()))
+        read_answer(answer)
     }
+}
+
+fn read_answer(answer: &[u8]) -> Result<Value, SendError> {
+    serde_json::from_slice(answer).map_err(|e| SendError::NotYet(e.to_string()))
 }
 
 /// The template behind a manifest, as events name it.
@@ -467,5 +546,6 @@ pub(super) fn last_applied(work: &Work, live: &Value) -> LastApplied {
         work_generation: work.metadata.generation,
         uid: object::meta_text(live, "uid").to_owned(),
         version: dispatch::version_of(live),
+        replicas: render::workload(live).map(|workload| workload.replicas),
     }
 }

@@ -11,7 +11,9 @@ use lockgate_engine::failover;
 use lockgate_engine::gate::Removal;
 
 use super::dispatching::SendError;
+use crate::cache::Key;
 use crate::head::head;
+use crate::namespaces;
 use crate::state::{self, State};
 use crate::template::{self, Presence};
 
@@ -37,7 +39,7 @@ pub(crate) fn may_leave(state: &State, cluster: &Cluster, work: &Work) -> Result
         return Ok(());
     };
     let id = TemplateId::of(manifest);
-    if id.kind == "Namespace" && id.api_version == "v1" {
+    if template::is_namespace(&id) {
         // It would take everything in it along.
         let inside = state
             .caches
@@ -103,8 +105,16 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
         if template::targets(&binding).contains(cluster) {
             return Ok(Due::Untouched);
         }
+        if template::is_namespace(&id) {
+            return Ok(left_namespace(state, &id));
+        }
         let mut tasks = binding.spec.graceful_eviction_tasks.iter();
         if tasks.any(|task| task.from_cluster == cluster && failover::is_direct(task)) {
+            if template::is_failover_paused(state, &binding, cluster) {
+                return Ok(Due::NotYet(
+                    "removal waits while the workload is suspended".to_owned(),
+                ));
+            }
             // It goes before anything comes elsewhere, as was asked for.
             return Ok(Due::Remove);
         }
@@ -123,5 +133,18 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
         Presence::Unknown => Ok(Due::NotYet(format!(
             "nobody can tell whether {id} is gone: its kind is not served"
         ))),
+    }
+}
+
+/// What happens to a namespace that a placement leaves. It would take everything in it along, whoever put it there; so it is
+/// never deleted for that.
+fn left_namespace(state: &State, id: &TemplateId) -> Due {
+    let namespace = state.kinds.served(&id.api_version, &id.kind).and_then(|kind| {
+        let cached = kind.cache.get(&Key::new("", &id.name))?;
+        state::parse::<serde_json::Value>(&cached)
+    });
+    match namespace {
+        Some(namespace) if !namespaces::is_sent(state, &namespace) => Due::Keep,
+        _ => Due::Untouched,
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Dispute {
     corrections: Corrections,
     /// Who changes what, if this is a fight.
     who_and_what: String,
+    /// That the object was deleted is recorded, and it was not made again since.
+    lost: bool,
 }
 
 /// Who changes a Work's object whenever it is corrected, and what of it; none while there is no fight.
@@ -40,7 +42,7 @@ pub(super) fn look_again(state: &State, lane: &Lane, name: &str) {
 }
 
 impl Sending<'_> {
-    /// Whether an object that somebody changed is left as it is for now, because this is a fight and was fought a moment
+    /// Whether an object that somebody changed or deleted is left as it is for now, because this is a fight and was fought a moment
     /// ago. If not, it is corrected.
     pub(super) async fn leaves_alone(&self, live: Option<&Value>) -> Result<bool, SendError> {
         let now = self.state.clock.now();
@@ -53,18 +55,33 @@ impl Sending<'_> {
                 self.lane.queue.add_at(errand, DISPATCH, until);
                 return Ok(true);
             }
+            // One that the member does not take again was deleted once, however often that is tried.
+            if live.is_none() && std::mem::replace(&mut dispute.lost, true) {
+                return Ok(false);
+            }
             dispute.corrections.record(now).backoff
         };
         let Some(pause) = pause else {
             return Ok(false);
         };
-        let who_and_what = self.who_changes(live).await?;
-        let message = format!(
-            "{who_and_what} of {} in cluster {}; it is corrected now, and not again within {} s",
-            self.object_key,
-            self.lane.cluster,
-            pause.as_secs()
-        );
+        let (object, cluster, seconds) = (self.object_key, &self.lane.cluster, pause.as_secs());
+        let (who_and_what, message) = match live {
+            Some(live) => {
+                let who_and_what = self.who_changes(live).await?;
+                let message = format!(
+                    "{who_and_what} of {object} in cluster {cluster}; it is corrected now, and not again within {seconds} s"
+                );
+                (who_and_what, message)
+            }
+            // Nobody can be asked who did it.
+            None => (
+                "somebody keeps deleting it".to_owned(),
+                format!(
+                    "somebody keeps deleting {object} in cluster {cluster}; it is made again now, and not again within \
+                     {seconds} s"
+                ),
+            ),
+        };
         let target = template_of(self.manifest);
         self.state.events.warn(&target, "DriftFight", &message);
         if let Some(dispute) = self.lane.disputes.lock().get_mut(name) {
@@ -73,12 +90,17 @@ impl Sending<'_> {
         Ok(false)
     }
 
+    /// The object is there again.
+    pub(super) fn is_made_again(&self) {
+        if let Some(dispute) = self.lane.disputes.lock().get_mut(&self.work.metadata.name) {
+            dispute.lost = false;
+        }
+    }
+
     /// Who is on the other side, and what is fought over. What is remembered of an object does not say who wrote it, so
     /// that the member is asked.
-    async fn who_changes(&self, live: Option<&Value>) -> Result<String, SendError> {
-        let field = live
-            .and_then(|live| dispatch::differing_path(self.manifest, live))
-            .unwrap_or_default();
+    async fn who_changes(&self, live: &Value) -> Result<String, SendError> {
+        let field = dispatch::differing_path(self.manifest, live).unwrap_or_default();
         let path = self
             .resource
             .object(&self.object_key.namespace, &self.object_key.name);

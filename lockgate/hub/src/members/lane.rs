@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use lockgate_api::names;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -16,11 +17,14 @@ use super::dispatching::{self, Sent};
 use super::fighting::Dispute;
 use super::objects::Objects;
 use super::window::Window;
+use crate::cache::Key;
 use crate::clock::Clock;
+use crate::head::head;
 use crate::link::{Link, LinkError};
 use crate::metrics::QueueFigures;
 use crate::queue::{Aspects, Queue, backoff};
 use crate::state::State;
+use crate::template::REPORT_AFTER;
 
 /// A Work's manifest must be compared with the member.
 pub(crate) const DISPATCH: Aspects = 1;
@@ -47,11 +51,11 @@ pub(crate) struct Lane {
     pub(crate) policies: Policies,
     /// The objects that were corrected lately, by Work.
     pub(crate) disputes: Mutex<HashMap<String, Dispute>>,
-    /// The Works whose manifests are not what was rendered, with the uid and generation that was doubted.
-    pub(crate) doubted: Mutex<HashMap<String, (String, i64)>>,
+    /// The Works whose manifests are not what was rendered.
+    pub(crate) doubted: Mutex<HashMap<String, Doubt>>,
     link: Mutex<Option<Link>>,
     window: Mutex<Window>,
-    clock: Clock,
+    pub(super) clock: Clock,
     trouble: Mutex<Trouble>,
     /// When a Work was last dealt with, well or badly.
     moved: Mutex<Option<Instant>>,
@@ -62,6 +66,35 @@ pub(crate) struct Lane {
     flying: AtomicUsize,
     ended_one: Notify,
     pub(super) closed: CancellationToken,
+}
+
+/// A doubt about the manifest of a Work.
+#[derive(Debug, Default)]
+pub(crate) struct Doubt {
+    uid: String,
+    generation: i64,
+    /// Whether it was written again, and the hub keeps it so.
+    written: bool,
+}
+
+impl Doubt {
+    pub(crate) fn new(uid: &str, generation: i64) -> Self {
+        Self {
+            uid: uid.to_owned(),
+            generation,
+            written: false,
+        }
+    }
+
+    /// It was written again, and is of this generation now.
+    pub(crate) fn believe(&mut self, uid: &str, generation: i64) {
+        (self.uid, self.generation, self.written) = (uid.to_owned(), generation, true);
+    }
+
+    /// Whether a Work of this uid and generation was written again since it was doubted; none if it was not doubted.
+    pub(crate) fn of(&self, uid: &str, generation: i64) -> Option<bool> {
+        (self.uid == uid && self.generation == generation).then_some(self.written)
+    }
 }
 
 /// A pass's place in the window. It is free before anybody is told so: who is told and finds no place would wait for an end
@@ -132,7 +165,14 @@ impl Lane {
         trouble.failures = 0;
         trouble.paused = false;
         drop(trouble);
+        self.hurry();
         self.resumed.notify_waiters();
+    }
+
+    /// What is followed does not wait any longer than the lane does.
+    fn hurry(&self) {
+        self.objects.hurry();
+        self.policies.hurry();
     }
 
     /// Whether the lane stands still because its member does not answer, or cannot be reached at all.
@@ -165,6 +205,10 @@ impl Lane {
 
     /// Sends until the lane is closed.
     pub(crate) async fn run(self: Arc<Self>, state: Arc<State>) {
+        tokio::select! {
+            () = self.closed.cancelled() => return,
+            () = state.members.begun() => {}
+        }
         loop {
             tokio::select! {
                 () = self.closed.cancelled() => return,
@@ -211,7 +255,10 @@ impl Lane {
                 Some(wait) => {
                     tokio::select! {
                         () = resumed => {}
-                        () = self.clock.sleep(wait) => self.trouble.lock().paused = false,
+                        () = self.clock.sleep(wait) => {
+                            self.trouble.lock().paused = false;
+                            self.hurry();
+                        }
                     }
                 }
             }
@@ -221,19 +268,41 @@ impl Lane {
     async fn pass(self: &Arc<Self>, state: &Arc<State>, errand: &Errand, aspects: Aspects) {
         let begun = Instant::now();
         let result = match errand {
-            Errand::Work(name) => dispatching::pass(state, self, name, aspects).await,
+            Errand::Work(name) => {
+                let result = dispatching::pass(state, self, name, aspects).await;
+                state.metrics.sync_workload(result.is_ok(), begun.elapsed());
+                result
+            }
             Errand::Policy(name) => complying::pass(state, self, name).await,
         };
         match result {
             Ok(Sent::Settled) => {
                 self.move_on();
                 self.queue.done(errand);
+                self.nothing_to_tell(state, errand);
             }
             Ok(Sent::Member(took)) => {
                 self.answered(took);
                 self.queue.done(errand);
+                self.nothing_to_tell(state, errand);
             }
             Err(error) => self.failed(errand, aspects, begun, &error),
+        }
+    }
+
+    /// A template's status may wait for an errand that, as it turns out, has nothing to tell.
+    fn nothing_to_tell(&self, state: &State, errand: &Errand) {
+        let Errand::Work(name) = errand else { return };
+        if !state.members.is_anybody_waited_for() {
+            return;
+        }
+        let key = Key::new(&names::execution_namespace(&self.cluster), name);
+        if state.tellings.is_pending(&key) {
+            return;
+        }
+        let id = state.caches.works.get(&key).and_then(|cached| head(&cached)?.id);
+        if let Some(id) = id.filter(|id| state.members.is_waited_for(id)) {
+            state.reports.add_soon(id, 1, REPORT_AFTER);
         }
     }
 

@@ -1,16 +1,19 @@
 //! What is known of a member's objects: for every kind that a Work names, the objects there that we manage.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use lockgate_api::keys;
 use parking_lot::Mutex;
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 
 use super::lane::{DISPATCH, Errand, Lane, OBSERVE};
 use crate::cache::{Cache, Cached, Change};
-use crate::link::Link;
+use crate::clock::later;
+use crate::link::{Link, LinkError};
 use crate::resource::Resource;
 use crate::watch::{Following, follow};
 
@@ -18,58 +21,93 @@ use crate::watch::{Following, follow};
 const OBSERVE_AFTER: Duration = Duration::from_millis(30);
 /// How long a new kind is waited for before its objects count as unknown.
 const SYNC_PATIENCE: Duration = Duration::from_secs(10);
+/// How soon a member that refused to show a kind is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The kinds of one member that are followed.
 #[derive(Default)]
 pub(crate) struct Objects {
-    kinds: Mutex<HashMap<(String, String), Arc<Following>>>,
+    kinds: Mutex<HashMap<(String, String), Arc<Kind>>>,
+}
+
+/// One kind of a member's objects.
+struct Kind {
+    following: Following,
+    /// The Works that wait until all of them are known.
+    waiting: Mutex<HashSet<String>>,
+    /// When the member was last asked although it had refused.
+    asked: Mutex<Option<Timestamp>>,
+    /// Nobody follows it any more.
+    gone: CancellationToken,
+}
+
+/// Why the objects of a kind are not known.
+#[derive(Debug)]
+pub(crate) enum Unknown {
+    /// The member does not show them.
+    Refused(LinkError),
+    /// The member does not answer.
+    Trouble(LinkError),
+    /// It takes long.
+    Slow,
 }
 
 impl Objects {
-    /// The objects of a kind, once they are all known. `None` if that takes too long: then the Work that asks is looked at
-    /// again as soon as they are, however long it would wait by itself.
+    /// The objects of a kind, once they are all known. If the member does not show them, or that takes too long, the Work
+    /// that asks is looked at again as soon as they are known, however long it would wait by itself.
     pub(crate) async fn of(
         &self,
         lane: &Arc<Lane>,
         link: &Link,
         resource: &Resource,
         work: &str,
-    ) -> Option<Arc<Cache>> {
+    ) -> Result<Arc<Cache>, Unknown> {
         let id = (resource.api_version(), resource.kind.clone());
-        let following = {
+        let kind = {
             let mut kinds = self.kinds.lock();
-            kinds
-                .entry(id)
-                .or_insert_with(|| Arc::new(start(Arc::downgrade(lane), link, resource)))
-                .clone()
+            let start = || Kind {
+                following: start(Arc::downgrade(lane), link, resource),
+                waiting: Mutex::default(),
+                asked: Mutex::default(),
+                gone: CancellationToken::new(),
+            };
+            kinds.entry(id).or_insert_with(|| Arc::new(start())).clone()
         };
-        if !following.cache.synced() {
-            let known = tokio::time::timeout(SYNC_PATIENCE, following.cache.wait_synced());
-            if known.await.is_err() {
-                tokio::spawn(add_when_known(
-                    Arc::downgrade(lane),
-                    following,
-                    Errand::Work(work.to_owned()),
-                ));
-                return None;
+        let cache = &kind.following.cache;
+        if !cache.synced()
+            && let Err(unknown) = kind.wait(lane.clock.now()).await
+        {
+            let mut waiting = kind.waiting.lock();
+            if waiting.insert(work.to_owned()) && waiting.len() == 1 {
+                tokio::spawn(wake_when_known(Arc::downgrade(lane), Arc::downgrade(&kind)));
             }
+            return Err(unknown);
         }
-        Some(following.cache.clone())
+        Ok(cache.clone())
     }
 
     /// The objects of a kind, if they are followed and known already.
     pub(crate) fn known(&self, resource: &Resource) -> Option<Arc<Cache>> {
         let kinds = self.kinds.lock();
-        let following = kinds.get(&(resource.api_version(), resource.kind.clone()))?;
-        following.cache.synced().then(|| following.cache.clone())
+        let cache = &kinds
+            .get(&(resource.api_version(), resource.kind.clone()))?
+            .following
+            .cache;
+        cache.synced().then(|| cache.clone())
     }
 
-    /// Whether everything that is followed is known.
+    /// Whether everything that is followed is known, as far as the member shows it.
     pub(crate) fn are_synced(&self) -> bool {
-        self.kinds
-            .lock()
-            .values()
-            .all(|following| following.cache.synced())
+        let kinds = self.kinds.lock();
+        kinds.values().all(|kind| {
+            let cache = &kind.following.cache;
+            cache.synced() || cache.trouble().as_ref().is_some_and(LinkError::is_refusal)
+        })
+    }
+
+    /// The member answers again.
+    pub(crate) fn hurry(&self) {
+        self.kinds.lock().values().for_each(|kind| kind.following.hurry());
     }
 
     /// Forgets everything.
@@ -80,20 +118,74 @@ impl Objects {
     /// What was last seen of a kind.
     pub(crate) fn seen(&self, api_version: &str, kind: &str) -> Option<u64> {
         let kinds = self.kinds.lock();
-        let following = kinds.get(&(api_version.to_owned(), kind.to_owned()))?;
-        Some(following.cache.seen_version())
+        let kind = kinds.get(&(api_version.to_owned(), kind.to_owned()))?;
+        Some(kind.following.cache.seen_version())
     }
 }
 
-async fn add_when_known(lane: Weak<Lane>, following: Arc<Following>, errand: Errand) {
-    let Some(closed) = lane.upgrade().map(|lane| lane.closed.clone()) else {
+impl Kind {
+    /// Returns when all objects are known, or says why they are not. A member that has refused is asked again, but not by
+    /// each of the many Works that want to know.
+    async fn wait(&self, now: Timestamp) -> Result<(), Unknown> {
+        let cache = &self.following.cache;
+        let mut troubles = cache.troubles();
+        let known = troubles.borrow_and_update().clone().filter(LinkError::is_refusal);
+        if let Some(refused) = known {
+            let mut asked = self.asked.lock();
+            if asked.is_some_and(|at| now < later(at, ASK_AGAIN)) {
+                return Err(Unknown::Refused(refused));
+            }
+            *asked = Some(now);
+            drop(asked);
+            self.following.hurry();
+        }
+        let failed = async {
+            while troubles.changed().await.is_ok() {
+                if let Some(error) = troubles.borrow_and_update().clone() {
+                    return error;
+                }
+            }
+            std::future::pending().await
+        };
+        let answer = async {
+            tokio::select! {
+                () = cache.wait_synced() => Ok(()),
+                error = failed => Err(match error.is_refusal() {
+                    true => Unknown::Refused(error),
+                    false => Unknown::Trouble(error),
+                }),
+            }
+        };
+        // Others may use its place meanwhile.
+        tokio::time::timeout(SYNC_PATIENCE, answer)
+            .await
+            .unwrap_or(Err(Unknown::Slow))
+    }
+}
+
+impl Drop for Kind {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
+}
+
+/// Has the Works that wait for a kind looked at when it is known.
+async fn wake_when_known(lane: Weak<Lane>, kind: Weak<Kind>) {
+    let Some((cache, gone)) = kind
+        .upgrade()
+        .map(|kind| (kind.following.cache.clone(), kind.gone.clone()))
+    else {
         return;
     };
     tokio::select! {
-        () = closed.cancelled() => {}
-        () = following.cache.wait_synced() => {
-            if let Some(lane) = lane.upgrade() {
-                lane.queue.add(errand, DISPATCH);
+        () = gone.cancelled() => {}
+        () = cache.wait_synced() => {
+            let (Some(lane), Some(kind)) = (lane.upgrade(), kind.upgrade()) else {
+                return;
+            };
+            let waiting = std::mem::take(&mut *kind.waiting.lock());
+            for work in waiting {
+                lane.queue.add(Errand::Work(work), DISPATCH);
             }
         }
     }

@@ -31,7 +31,11 @@ pub(crate) enum Outcome {
         message: String,
         /// The object was gone and could not be made again.
         recreated: bool,
+        /// The member has no such object.
+        absent: bool,
     },
+    /// The member's object is gone, and not made again for now, for this reason.
+    Lost(String),
     /// Nothing was sent, because it is suspended.
     Suspended {
         /// By whom, and why, beside the policy that places it.
@@ -117,15 +121,32 @@ impl Told {
                 observe::dispatching(now).put(&mut status.conditions);
                 self.put_applied(*recreated, &mut status, now);
             }
-            Outcome::Failed { message, recreated } => {
+            Outcome::Failed {
+                message,
+                recreated,
+                absent,
+            } => {
                 observe::dispatching(now).put(&mut status.conditions);
                 observe::applied(Err(message), *recreated, self.generation, now).put(&mut status.conditions);
+                if *absent {
+                    forget_copy(&mut status);
+                }
+            }
+            Outcome::Lost(why) => {
+                observe::dispatching(now).put(&mut status.conditions);
+                observe::applied(Err(why), true, self.generation, now).put(&mut status.conditions);
+                forget_copy(&mut status);
             }
             Outcome::Suspended { by, seen } => {
                 observe::suspended(by, now).put(&mut status.conditions);
                 match seen {
-                    // Nobody makes it again for now, and nobody says that it is well.
-                    Seen::Absent => status.manifest_statuses.clear(),
+                    // Nobody makes it again for now, and nobody says that it is there, or well.
+                    Seen::Absent => {
+                        forget_copy(&mut status);
+                        status
+                            .conditions
+                            .retain(|condition| condition.kind != observe::APPLIED);
+                    }
                     // What is held back is there already.
                     Seen::Agrees => self.put_applied(false, &mut status, now),
                     Seen::Unknown | Seen::Differs => {}
@@ -165,9 +186,22 @@ impl Told {
             observe::applied(Ok(()), recreated, self.generation, now).put(&mut status.conditions);
         }
         if let Some(sent) = &self.sent {
-            status.last_applied = Some(sent.clone());
+            // What was noted before replicas were is not written again for their sake.
+            let uncounted = LastApplied {
+                replicas: None,
+                ..sent.clone()
+            };
+            if status.last_applied.as_ref() != Some(&uncounted) {
+                status.last_applied = Some(sent.clone());
+            }
         }
     }
+}
+
+/// The member has no copy, whatever was sent before: nothing goes elsewhere for its sake.
+fn forget_copy(status: &mut WorkStatus) {
+    status.last_applied = None;
+    status.manifest_statuses.clear();
 }
 
 /// Has a Work's status say what happened, if that is new.
@@ -211,8 +245,8 @@ async fn release(state: &State, key: &Key) -> Result<(), PassError> {
         lane.disputes.lock().remove(&*key.name);
     }
     if let Some(manifest) = work.spec.workload.manifests.first() {
-        let id = TemplateId::of(manifest);
-        if id.kind == "Namespace" && id.api_version == "v1" {
+        let id = template::of_copy(state, TemplateId::of(manifest));
+        if template::is_namespace(&id) {
             state.namespaces.add(id.name.clone(), 1);
         }
         template::wake_after(state, &id);
@@ -242,6 +276,10 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     }
     let status = told.status(&work.status, state.clock.now());
     if status == work.status {
+        // There is nothing to tell after all, for which somebody waits.
+        if let Some(id) = head.id.filter(|id| state.members.is_waited_for(id)) {
+            state.reports.add_soon(id, 1, REPORT_AFTER);
+        }
         return Ok(());
     }
     let was_sent = |status: &WorkStatus| {

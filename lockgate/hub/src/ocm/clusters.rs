@@ -29,7 +29,7 @@ pub(crate) async fn pass(state: &State, name: &str) -> Result<(), PassError> {
         return Ok(());
     }
     let now = state.clock.now();
-    let next = match cluster(state, name) {
+    let next = match cluster(state, name)? {
         Some(cluster) if cluster.metadata.deleting() => {
             if present.is_some() {
                 let resource = Resource::managed_clusters();
@@ -54,10 +54,12 @@ pub(crate) async fn pass(state: &State, name: &str) -> Result<(), PassError> {
 
 /// The Cluster as the server last told it: what other passes know may be a moment behind, and a Cluster that is not known yet
 /// is not one that is not there.
-fn cluster(state: &State, name: &str) -> Option<Cluster> {
-    let clusters = state.cluster_reconciler.get().and_then(Weak::upgrade)?;
-    let cached = clusters.cache().find("", name)?;
-    state::parse(&cached)
+fn cluster(state: &State, name: &str) -> Result<Option<Cluster>, PassError> {
+    let Some(clusters) = state.cluster_reconciler.get().and_then(Weak::upgrade) else {
+        return Err(PassError::NotYet("clusters are not known yet".to_owned()));
+    };
+    let cached = clusters.cache().find("", name);
+    Ok(cached.and_then(|cached| state::parse(&cached)))
 }
 
 async fn write(

@@ -14,6 +14,7 @@ use lockgate_engine::placement::{Candidate, Choice, Membership, Misconfigured, R
 use crate::cache::Key;
 
 /// A cluster, and a number that no other state of any cluster had.
+#[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) candidate: Arc<Candidate>,
     pub(crate) version: u64,
@@ -60,6 +61,27 @@ struct Undecided {
     roots: BTreeSet<Key>,
 }
 
+/// What a change of a cluster touches.
+#[derive(Default)]
+pub(crate) struct Touched {
+    /// The sets that it was in or is in.
+    pub(crate) sets: BTreeSet<String>,
+    /// The cluster before and now, if it is in the sets that it was in.
+    stays: Option<(Arc<Candidate>, Arc<Candidate>)>,
+}
+
+impl Touched {
+    /// Whether a placement that chooses from these sets may decide otherwise now. A cluster that it does not match, and did
+    /// not before, is nothing to it.
+    pub(crate) fn concerns(&self, reading: &Reading) -> bool {
+        let Some((before, now)) = &self.stays else {
+            return true;
+        };
+        let rules = reading.rules().as_ref();
+        rules.map_or(true, |rules| rules.may_match(before) || rules.may_match(now))
+    }
+}
+
 /// The fleet.
 #[derive(Default)]
 pub(crate) struct Fleet {
@@ -72,6 +94,8 @@ pub(crate) struct Fleet {
     placements: BTreeMap<Key, Arc<Reading>>,
     /// The decisions of each placement, by name.
     decisions: BTreeMap<Key, BTreeMap<String, Arc<PlacementDecision>>>,
+    /// The placement of each decision.
+    deciding: HashMap<Key, Key>,
     /// How many decisions name each cluster.
     used: HashMap<String, usize>,
     /// Placements whose decisions may be wrong until they are decided again.
@@ -83,7 +107,7 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     /// A cluster changed; gives the sets that it was in or is in, or none if nothing changed that placements look at.
-    pub(crate) fn put_cluster(&mut self, name: &str, cluster: Option<ManagedCluster>) -> BTreeSet<String> {
+    pub(crate) fn put_cluster(&mut self, name: &str, cluster: Option<ManagedCluster>) -> Touched {
         let before = self.clusters.get(name).map(|known| &known.candidate.cluster);
         let same = |old: &ManagedCluster, new: &ManagedCluster| {
             old.spec == new.spec
@@ -96,33 +120,37 @@ impl Fleet {
             .zip(cluster.as_ref())
             .is_some_and(|(old, new)| same(old, new))
         {
-            return BTreeSet::new();
+            return Touched::default();
         }
-        let mut touched: BTreeSet<String> = BTreeSet::new();
+        let mut sets: BTreeSet<String> = BTreeSet::new();
         for (set, members) in &mut self.members {
             if members.remove(name) {
-                touched.insert(set.clone());
+                sets.insert(set.clone());
             }
         }
         let Some(cluster) = cluster else {
             self.clusters.remove(name);
-            return touched;
+            return Touched { sets, stays: None };
         };
-        let candidate = Candidate::new(cluster);
+        let before = sets.clone();
+        let candidate = Arc::new(Candidate::new(cluster));
         for (set, membership) in &self.sets {
             if membership.includes(&candidate) {
                 let members = self.members.entry(set.clone()).or_default();
                 members.insert(name.to_owned());
-                touched.insert(set.clone());
+                sets.insert(set.clone());
             }
         }
         self.versions += 1;
         let known = Known {
-            candidate: Arc::new(candidate),
+            candidate: candidate.clone(),
             version: self.versions,
         };
-        self.clusters.insert(name.to_owned(), known);
-        touched
+        let old = self.clusters.insert(name.to_owned(), known);
+        let stays = old
+            .filter(|_| self.sets_of(name) == before)
+            .map(|old| (old.candidate, candidate));
+        Touched { sets, stays }
     }
 
     /// A set changed.
@@ -167,28 +195,41 @@ impl Fleet {
         }
     }
 
-    /// A decision changed.
-    pub(crate) fn put_decision(&mut self, key: &Key, name: &str, decision: Option<PlacementDecision>) {
-        let decisions = self.decisions.entry(key.clone()).or_default();
-        if let Some(old) = decisions.remove(name) {
-            for cluster in old.clusters() {
-                if let Some(count) = self.used.get_mut(cluster) {
-                    *count -= 1;
-                    if *count == 0 {
-                        self.used.remove(cluster);
-                    }
-                }
-            }
+    /// A decision changed; gives the placement whose it was.
+    pub(crate) fn put_decision(&mut self, key: &Key, new: Option<(Key, PlacementDecision)>) -> Option<Key> {
+        let was = self.deciding.remove(key);
+        if let Some(placement) = &was {
+            self.take_decision(placement, &key.name);
         }
-        match decision {
-            Some(decision) => {
-                for cluster in decision.clusters() {
-                    *self.used.entry(cluster.to_owned()).or_insert(0) += 1;
+        if let Some((placement, decision)) = new {
+            for cluster in decision.clusters() {
+                match self.used.get_mut(cluster) {
+                    Some(count) => *count += 1,
+                    None => drop(self.used.insert(cluster.to_owned(), 1)),
                 }
-                decisions.insert(name.to_owned(), Arc::new(decision));
             }
-            None if decisions.is_empty() => drop(self.decisions.remove(key)),
-            None => {}
+            let decisions = self.decisions.entry(placement.clone()).or_default();
+            decisions.insert(key.name.to_string(), Arc::new(decision));
+            self.deciding.insert(key.clone(), placement);
+        }
+        was
+    }
+
+    fn take_decision(&mut self, placement: &Key, name: &str) {
+        let Some(decisions) = self.decisions.get_mut(placement) else {
+            return;
+        };
+        let old = decisions.remove(name);
+        if decisions.is_empty() {
+            self.decisions.remove(placement);
+        }
+        for cluster in old.iter().flat_map(|old| old.clusters()) {
+            if let Some(count) = self.used.get_mut(cluster) {
+                *count -= 1;
+                if *count == 0 {
+                    self.used.remove(cluster);
+                }
+            }
         }
     }
 
@@ -255,9 +296,17 @@ impl Fleet {
         self.sets.contains_key(set)
     }
 
-    /// How many clusters a set has.
-    pub(crate) fn members(&self, set: &str) -> usize {
-        self.members.get(set).map_or(0, BTreeSet::len)
+    /// How many clusters a set has, or why nobody can tell.
+    pub(crate) fn members(&self, set: &str) -> Result<usize, &str> {
+        match self.sets.get(set).and_then(Membership::trouble) {
+            Some(trouble) => Err(trouble),
+            None => Ok(self.members.get(set).map_or(0, BTreeSet::len)),
+        }
+    }
+
+    /// Whether nobody can tell who belongs to a set.
+    fn is_unknown(&self, set: &str) -> bool {
+        self.sets.get(set).is_none_or(|set| set.trouble().is_some())
     }
 
     /// The sets that a cluster is in.
@@ -271,7 +320,8 @@ impl Fleet {
         self.placements.get(key).cloned()
     }
 
-    /// The placements that could choose from one of these sets.
+    /// The placements that could choose from one of these sets. What was chosen from a set of which nobody can tell who belongs
+    /// to it may be in any.
     pub(crate) fn choosing_from(&self, sets: &BTreeSet<String>) -> Vec<(Key, Arc<Reading>)> {
         let mut found = Vec::new();
         let mut namespace: Option<(&str, bool)> = None;
@@ -280,12 +330,18 @@ impl Fleet {
                 Some((known, binds)) if known == &*key.namespace => binds,
                 _ => {
                     let bound = self.bound.get(&*key.namespace);
-                    bound.is_some_and(|bound| !bound.is_disjoint(sets))
+                    let concerned = |set: &String| sets.contains(set) || self.is_unknown(set);
+                    bound.is_some_and(|bound| bound.iter().any(concerned))
                 }
             };
             namespace = Some((&key.namespace, binds));
             let wanted = &reading.placement.spec.cluster_sets;
-            if binds && (wanted.is_empty() || wanted.iter().any(|set| sets.contains(set))) {
+            if binds
+                && (wanted.is_empty()
+                    || wanted
+                        .iter()
+                        .any(|set| sets.contains(set) || self.is_unknown(set)))
+            {
                 found.push((key.clone(), reading.clone()));
             }
         }
@@ -307,7 +363,7 @@ impl Fleet {
     /// The sets that a placement chooses from.
     pub(crate) fn choice(&self, namespace: &str, wanted: &[String]) -> Choice {
         let bound = self.bound.get(namespace).into_iter().flatten();
-        choose(bound.map(String::as_str), wanted, |set| self.has_set(set))
+        choose(bound.map(String::as_str), wanted, |set| self.sets.get(set))
     }
 
     /// Whether a ManagedCluster says what the cluster has room for, or there is none.
@@ -317,21 +373,24 @@ impl Fleet {
             .is_none_or(|known| !known.candidate.cluster.status.allocatable.is_empty())
     }
 
-    /// The clusters of these sets, by name.
-    pub(crate) fn candidates(&self, choice: &Choice) -> Vec<(&str, &Known)> {
-        let Choice::Sets(sets) = choice else {
+    /// The clusters of the sets that a placement chooses from, by name; with those that it decided, where they may belong to
+    /// sets of which nobody can tell.
+    pub(crate) fn candidates(&self, key: &Key, choice: &Choice) -> Vec<&Known> {
+        let Choice::Sets { sets, .. } = choice else {
             return Vec::new();
         };
-        let find = |name: &String| {
-            let (name, known) = self.clusters.get_key_value(name)?;
-            Some((name.as_str(), known))
-        };
+        let find = |name: &str| self.clusters.get(name);
         let mut lists = sets.iter().filter_map(|set| self.members.get(set));
         match (lists.next(), sets.len()) {
-            (None, _) => Vec::new(),
-            (Some(only), 1) => only.iter().filter_map(find).collect(),
-            (Some(first), _) => {
-                let all: BTreeSet<&String> = first.iter().chain(lists.flatten()).collect();
+            // Whoever is in such a set is in the fleet, so that none is missing.
+            (Some(all), 1) if all.len() == self.clusters.len() => self.clusters.values().collect(),
+            (Some(only), 1) if !choice.keeps_decided() => only.iter().filter_map(|name| find(name)).collect(),
+            (first, _) => {
+                let members = first.into_iter().chain(lists).flatten().map(String::as_str);
+                let mut all: BTreeSet<&str> = members.collect();
+                if choice.keeps_decided() {
+                    all.extend(self.decisions(key).flat_map(|decision| decision.clusters()));
+                }
                 all.into_iter().filter_map(find).collect()
             }
         }
@@ -353,24 +412,25 @@ impl Fleet {
             .iter()
             .map(|(cluster, count)| (cluster.as_str(), *count))
     }
-
-    /// The scores of add-ons that count at a time.
-    pub(crate) fn scores_at(&self, now: Timestamp) -> ScoresAt<'_> {
-        ScoresAt { fleet: self, now }
-    }
 }
 
 /// The scores of add-ons that count at a time.
 pub(crate) struct ScoresAt<'a> {
-    fleet: &'a Fleet,
+    fleet: Option<&'a Fleet>,
     now: Timestamp,
 }
 
-impl ScoresAt<'_> {
+impl<'a> ScoresAt<'a> {
+    /// The scores of a fleet, or none: for whoever does not look at any.
+    pub(crate) fn new(fleet: Option<&'a Fleet>, now: Timestamp) -> Self {
+        Self { fleet, now }
+    }
+
     /// When the first score that counts now runs out.
     pub(crate) fn next_end(&self) -> Option<Timestamp> {
-        let all = self.fleet.scores.values().flat_map(BTreeMap::values);
-        all.filter_map(|score| end(score))
+        let all = self.fleet.into_iter().flat_map(|fleet| fleet.scores.values());
+        all.flat_map(BTreeMap::values)
+            .filter_map(|score| end(score))
             .filter(|end| *end > self.now)
             .min()
     }
@@ -386,11 +446,8 @@ fn end(score: &AddOnPlacementScore) -> Option<Timestamp> {
 
 impl Scores for ScoresAt<'_> {
     fn all(&self, cluster: &str, resource: &str) -> Vec<(String, i64)> {
-        let score = self
-            .fleet
-            .scores
-            .get(cluster)
-            .and_then(|scores| scores.get(resource));
+        let scores = self.fleet.and_then(|fleet| fleet.scores.get(cluster));
+        let score = scores.and_then(|scores| scores.get(resource));
         let valid = score.filter(|score| end(score).is_none_or(|end| self.now < end));
         let scores = valid.into_iter().flat_map(|score| &score.status.scores);
         scores

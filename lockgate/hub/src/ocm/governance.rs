@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use lockgate_api::ocm::policy::{CLUSTER_NAMESPACE, ROOT_POLICY};
 use lockgate_api::ocm::{PlacementBinding, PlacementRule, Policy, PolicySet};
-use lockgate_engine::governance::replica::root_of;
+use lockgate_engine::governance::replica::{root_of, sets_needed};
 
 use crate::cache::Key;
 
@@ -17,6 +17,8 @@ pub(crate) struct Governance {
     bindings: BTreeMap<Key, Arc<PlacementBinding>>,
     sets: BTreeMap<Key, Arc<PolicySet>>,
     rules: BTreeMap<Key, Arc<PlacementRule>>,
+    /// By root: the sets on whose policies it depends, of any namespace.
+    needs: HashMap<Key, BTreeSet<Key>>,
     /// By root: its replicas, by cluster.
     replicas: HashMap<Key, BTreeMap<String, Arc<Policy>>>,
     /// By cluster: the roots that have a replica there.
@@ -41,6 +43,26 @@ impl Governance {
 
     pub(crate) fn put_set(&mut self, key: &Key, set: Option<PolicySet>) {
         put(&mut self.sets, key, set);
+    }
+
+    /// A root changed.
+    pub(crate) fn put_root(&mut self, key: &Key, root: Option<&Policy>) {
+        let needed = root.map(sets_needed).unwrap_or_default();
+        let needed: BTreeSet<Key> = needed
+            .into_iter()
+            .map(|(namespace, name)| Key::new(namespace, name))
+            .collect();
+        if needed.is_empty() {
+            self.needs.remove(key);
+        } else {
+            self.needs.insert(key.clone(), needed);
+        }
+    }
+
+    /// The roots that depend on the policies of a set.
+    pub(crate) fn needing(&self, set: &Key) -> Vec<Key> {
+        let needing = self.needs.iter().filter(|(_, sets)| sets.contains(set));
+        needing.map(|(root, _)| root.clone()).collect()
     }
 
     pub(crate) fn put_rule(&mut self, key: &Key, rule: Option<PlacementRule>) {
@@ -77,6 +99,11 @@ impl Governance {
     /// The sets of a namespace, by name.
     pub(crate) fn sets_in(&self, namespace: &str) -> Vec<Arc<PolicySet>> {
         in_namespace(&self.sets, namespace).cloned().collect()
+    }
+
+    /// The sets of all namespaces.
+    pub(crate) fn sets(&self) -> BTreeMap<Key, Arc<PolicySet>> {
+        self.sets.clone()
     }
 
     pub(crate) fn set(&self, key: &Key) -> Option<&Arc<PolicySet>> {

@@ -10,6 +10,7 @@ use lockgate_api::ocm::{
 };
 use serde::de::DeserializeOwned;
 
+use super::fleet::Reading;
 use super::{DECIDE_AFTER, TELL_AFTER, policy_intake};
 use crate::cache::{Cache, Cached, Change, Key};
 use crate::intake;
@@ -36,20 +37,21 @@ pub(crate) fn cluster(state: &State, change: &Change) {
         clusters.poke(&key.name);
     }
     let appears = cluster.is_some() && state.ocm.fleet.read().cluster(&key.name).is_none();
-    let sets = state.ocm.fleet.write().put_cluster(&key.name, cluster);
+    let touched = state.ocm.fleet.write().put_cluster(&key.name, cluster);
+    let sets = &touched.sets;
     if appears && policy_intake::has_replicas(state, &key.name) {
         // It was gone for a moment: who decided meanwhile did without it.
         let mut fleet = state.ocm.fleet.write();
-        for (key, _) in fleet.choosing_from(&sets) {
+        for (key, _) in fleet.choosing_from(sets) {
             fleet.undecide(&key);
         }
     }
-    wake(state, &sets, false);
+    wake(state, sets, |reading| touched.concerns(reading));
     if !sets.is_empty() {
         policy_intake::cluster(state, &key.name);
     }
     for set in sets {
-        tell(state, &Key::new("", &set));
+        tell(state, &Key::new("", set));
     }
     if !change.own {
         state.ocm.clusters.add(key.name.to_string(), 1);
@@ -137,19 +139,11 @@ pub(crate) fn decision(state: &State, change: &Change) {
         let name = decision.metadata.label(PLACEMENT)?;
         Some(Key::new(&key.namespace, name))
     };
-    let old: Option<PlacementDecision> = parsed(change.old.clone());
     let new: Option<PlacementDecision> = current(&state.ocm.caches.decisions, key);
-    let (was, is) = (old.as_ref().and_then(placement), new.as_ref().and_then(placement));
-    {
-        let mut fleet = state.ocm.fleet.write();
-        if let Some(was) = was.as_ref().filter(|was| is.as_ref() != Some(was)) {
-            fleet.put_decision(was, &key.name, None);
-        }
-        if let Some(is) = &is {
-            fleet.put_decision(is, &key.name, new);
-        }
-    }
-    for key in [was, is].into_iter().flatten() {
+    let new = new.and_then(|decision| Some((placement(&decision)?, decision)));
+    let is = new.as_ref().map(|(placement, _)| placement.clone());
+    let known = state.ocm.fleet.write().put_decision(key, new);
+    for key in concerned(known, || placement(&parsed(change.old.clone())?), is) {
         if !change.own {
             state.ocm.fleet.write().undecide(&key);
             state.ocm.placements.add_soon(key.clone(), 1, DECIDE_AFTER);
@@ -157,6 +151,17 @@ pub(crate) fn decision(state: &State, change: &Change) {
         policy_intake::placement(state, &key);
         wake_following(state, &key);
     }
+}
+
+/// The placements that a change of a decision concerns: whose it was, as far as anybody knew or else by what it `said`, and
+/// whose it is. One that is deleted before it was looked at is known to nobody, and its placement is to be decided all the same.
+fn concerned(
+    known: Option<Key>,
+    said: impl FnOnce() -> Option<Key>,
+    is: Option<Key>,
+) -> impl Iterator<Item = Key> {
+    let was = known.or_else(said).filter(|was| is.as_ref() != Some(was));
+    was.into_iter().chain(is)
 }
 
 /// A placement decided anew: whoever follows its groups is looked at again.
@@ -180,19 +185,17 @@ pub(crate) fn score(state: &State, change: &Change) {
         fleet.put_score(&key.namespace, &key.name, score);
         fleet.sets_of(&key.namespace)
     };
-    wake(state, &sets, true);
+    wake(state, &sets, Reading::uses_scores);
 }
 
-/// Wakes the placements that could choose from these sets; perhaps only those that look at scores.
-fn wake(state: &State, sets: &BTreeSet<String>, scores: bool) {
+/// Wakes the placements that could choose from these sets and that are concerned.
+fn wake(state: &State, sets: &BTreeSet<String>, is_concerned: impl Fn(&Reading) -> bool) {
     if sets.is_empty() {
         return;
     }
     let placements = state.ocm.fleet.read().choosing_from(sets);
-    for (key, reading) in placements {
-        if !scores || reading.uses_scores() {
-            state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
-        }
+    for (key, _) in placements.iter().filter(|(_, reading)| is_concerned(reading)) {
+        state.ocm.placements.add_soon(key.clone(), 1, DECIDE_AFTER);
     }
 }
 
@@ -204,4 +207,30 @@ fn wake_namespace(state: &State, namespace: &str) {
 
 fn tell(state: &State, key: &Key) {
     state.ocm.sets.add_soon(key.clone(), 1, TELL_AFTER);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, concerned};
+
+    #[test]
+    fn a_change_of_a_decision_concerns_whose_it_was_and_whose_it_is() {
+        let key = |name: &str| (!name.is_empty()).then(|| Key::new("ns", name));
+        // Known as, said to be before, is: whom it concerns.
+        for (known, said, is, whom) in [
+            ("", "", "a", "a"),
+            ("a", "a", "a", "a"),
+            ("a", "a", "b", "a b"),
+            ("a", "a", "", "a"),
+            // Deleted, or given to another, before anybody looked.
+            ("", "a", "", "a"),
+            ("", "a", "b", "a b"),
+            ("", "", "", ""),
+        ] {
+            let all: Vec<String> = concerned(key(known), || key(said), key(is))
+                .map(|key| key.name.to_string())
+                .collect();
+            assert_eq!(all.join(" "), whom, "{known:?} {said:?} {is:?}");
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! The pass over one placement: what it selects, and the decisions that say so. The only writer of PlacementDecisions and of
 //! the statuses of Placements.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -15,7 +17,7 @@ use lockgate_engine::placement::{
     Input, Kept, Misconfigured, Outcome, Published, Rules, Step, decide, steps, tell,
 };
 
-use super::fleet::{Fleet, Reading, SharedRules};
+use super::fleet::{Fleet, Known, Reading, ScoresAt, SharedRules};
 use super::policy_intake;
 use super::writes::{self, Part};
 use crate::cache::Key;
@@ -31,10 +33,33 @@ pub(crate) struct Memories(HashMap<Key, Memory>);
 struct Memory {
     /// Of what it is the memory.
     rules: SharedRules,
-    /// By cluster: the version of which this is true.
-    matched: HashMap<String, (u64, bool)>,
+    /// By the version of a cluster, which is its alone.
+    matched: HashMap<u64, bool, BuildHasherDefault<Counted>>,
+    /// When something that add-ons said runs out, and the answers with it.
+    until: Option<Timestamp>,
     /// When it will be decided again, whatever happens.
     timer: Option<Timestamp>,
+}
+
+/// A hash for numbers that are given one after another, and by nobody else: every candidate of every decision is looked up.
+#[derive(Default)]
+struct Counted(u64);
+
+impl Hasher for Counted {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // An odd number near the golden ratio of the range: neighbours come far apart in the upper bits, too.
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Memories {
@@ -48,9 +73,20 @@ impl Memories {
             .filter(|memory| Arc::ptr_eq(&memory.rules, rules))
             .unwrap_or_else(|| Memory {
                 rules: rules.clone(),
-                matched: HashMap::new(),
+                matched: HashMap::default(),
+                until: None,
                 timer: None,
             })
+    }
+}
+
+impl Memory {
+    /// Forgets the answers that no longer hold, and says until when those hold that follow.
+    fn hold(&mut self, now: Timestamp, until: Option<Timestamp>) {
+        if self.until.is_some_and(|until| until <= now) {
+            self.matched.clear();
+        }
+        self.until = until;
     }
 }
 
@@ -136,12 +172,17 @@ fn room_is_told(state: &State, key: &Key) -> bool {
 }
 
 fn plan(state: &State, key: &Key, reading: &Reading) -> Plan {
-    let fleet = state.ocm.fleet.read();
     let now = state.clock.now();
     let placement = &reading.placement;
+    // A decision takes long, and whoever writes one changes the fleet: it is not held for all that time, except by placements
+    // that look at scores and at each other.
+    let fleet = state.ocm.fleet.read();
     let choice = fleet.choice(&key.namespace, &placement.spec.cluster_sets);
-    let present: Vec<&Arc<PlacementDecision>> = fleet.decisions(key).collect();
-    let scores = fleet.scores_at(now);
+    let present: Vec<Arc<PlacementDecision>> = fleet.decisions(key).cloned().collect();
+    let known: Vec<Known> = fleet.candidates(key, &choice).into_iter().cloned().collect();
+    let compares = placement.spec.number_of_clusters.is_some() || reading.uses_scores();
+    let fleet = compares.then_some(fleet);
+    let scores = ScoresAt::new(fleet.as_deref(), now);
     let mut plan = Plan {
         steps: Vec::new(),
         status: None,
@@ -151,46 +192,52 @@ fn plan(state: &State, key: &Key, reading: &Reading) -> Plan {
     let outcome = match reading.rules() {
         Err(error) => Outcome::Kept(Kept::Misconfigured(error.clone())),
         Ok(rules) => {
-            let mut own: HashMap<&str, usize> = HashMap::new();
-            for cluster in present.iter().flat_map(|decision| decision.clusters()) {
-                *own.entry(cluster).or_insert(0) += 1;
-            }
-            let used = |cluster: &str| fleet.used(cluster) - own.get(cluster).copied().unwrap_or(0);
-            let decided: BTreeSet<&str> = own.keys().copied().collect();
-            let known = fleet.candidates(&choice);
-            let candidates = known.iter().map(|(_, known)| &*known.candidate).collect();
+            // Few placements ask.
+            let own = LazyCell::new(|| {
+                let mut own: HashMap<&str, usize> = HashMap::new();
+                for cluster in present.iter().flat_map(|decision| decision.clusters()) {
+                    *own.entry(cluster).or_insert(0) += 1;
+                }
+                own
+            });
+            let used = |cluster: &str| {
+                let all = fleet.as_ref().map_or(0, |fleet| fleet.used(cluster));
+                all.saturating_sub(own.get(cluster).copied().unwrap_or(0))
+            };
+            let candidates = known.iter().map(|known| &*known.candidate).collect();
             let input = Input {
                 rules,
                 choice: &choice,
                 candidates,
-                decided: &decided,
+                is_decided: &|cluster| own.contains_key(cluster),
                 context: Context {
                     used: &used,
-                    most_used: most_used(&fleet, rules, &used),
+                    most_used: most_used(fleet.as_deref(), rules, &used),
                     scores: &scores,
                 },
                 now,
             };
             let mut memory = state.ocm.memories.lock().take(key, &reading.rules);
-            let mut matched = HashMap::with_capacity(known.len());
-            // Candidates are asked for in their order, each at most once.
-            let versions: HashMap<&str, u64> =
-                known.iter().map(|(name, known)| (*name, known.version)).collect();
-            let outcome = decide(&input, |cluster| -> Result<bool, Misconfigured> {
-                let version = versions.get(cluster.name()).copied().unwrap_or(0);
-                let answer = match memory.matched.get(cluster.name()) {
-                    Some((of, answer)) if *of == version => *answer,
-                    _ => rules.matches(cluster, &scores)?,
-                };
-                matched.insert(cluster.name().to_owned(), (version, answer));
+            let ends = reading.uses_scores().then(|| scores.next_end()).flatten();
+            memory.hold(now, ends);
+            let outcome = decide(&input, |place| -> Result<bool, Misconfigured> {
+                let cluster = &known[place];
+                if let Some(answer) = memory.matched.get(&cluster.version) {
+                    return Ok(*answer);
+                }
+                let answer = rules.matches(&cluster.candidate, &scores)?;
+                memory.matched.insert(cluster.version, answer);
                 Ok(answer)
             });
-            memory.matched = matched;
+            if memory.matched.len() > 2 * known.len() {
+                // Most of it is about clusters as they were.
+                let current: HashSet<u64> = known.iter().map(|known| known.version).collect();
+                memory.matched.retain(|version, _| current.contains(version));
+            }
             if let Outcome::Decided(decided) = &outcome {
                 let published: Vec<Published> = present.iter().map(|decision| published(decision)).collect();
                 plan.steps = steps(&key.name, &published, &decided.groups);
                 plan.scores = tell::scores(decided);
-                let ends = reading.uses_scores().then(|| scores.next_end()).flatten();
                 let recheck = [decided.recheck, ends].into_iter().flatten().min();
                 // One timer for one moment, however often it is decided until then.
                 plan.recheck = recheck.filter(|_| memory.timer != recheck);
@@ -226,7 +273,7 @@ fn status(
 }
 
 /// The most that other placements use any cluster, if that counts.
-fn most_used(fleet: &Fleet, rules: &Rules, used: &dyn Fn(&str) -> usize) -> usize {
+fn most_used(fleet: Option<&Fleet>, rules: &Rules, used: &dyn Fn(&str) -> usize) -> usize {
     let counts = rules.number.is_some()
         && rules
             .prioritizers
@@ -236,7 +283,8 @@ fn most_used(fleet: &Fleet, rules: &Rules, used: &dyn Fn(&str) -> usize) -> usiz
         return 0;
     }
     fleet
-        .all_used()
+        .into_iter()
+        .flat_map(Fleet::all_used)
         .map(|(cluster, _)| used(cluster))
         .max()
         .unwrap_or(0)
@@ -271,6 +319,20 @@ async fn perform(state: &State, placement: &Key, owner: &ObjectMeta, step: Step)
         state.events.success(&target(placement, owner), reason, &message);
     };
     match step {
+        Step::Create(name, group) if cache.get(&key(&name)).is_some() => {
+            // It is there, and does not say whose it is: somebody took its label. What is in it is looked at next.
+            let mut decision = current(&name)?;
+            if decision.metadata.deleting() {
+                return Err(PassError::NotYet(format!("the decision {name} is being deleted")));
+            }
+            decision.metadata.labels.extend(labels(&placement.name, &group));
+            decision.metadata.owner_references = vec![owner_reference(owner)];
+            let body = encode(&resource, &decision);
+            let what = "failed to take a decision back";
+            writes::replace(state, cache, &key(&name), Part::Main, body, what).await?;
+            event("DecisionUpdate", &name, "updated");
+            return Err(PassError::Again);
+        }
         Step::Create(name, group) => {
             let decision = PlacementDecision {
                 metadata: ObjectMeta {
@@ -352,5 +414,25 @@ fn target(key: &Key, placement: &ObjectMeta) -> EventTarget {
         namespace: key.namespace.to_string(),
         name: key.name.to_string(),
         uid: placement.uid.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_hold_until_what_add_ons_said_runs_out() {
+        let mut memory = Memories::default().take(&Key::new("shop", "web"), &SharedRules::default());
+        let at = |second| Timestamp::from_second(second).unwrap();
+        memory.matched.insert(1, true);
+        memory.hold(at(10), Some(at(20)));
+        memory.hold(at(19), Some(at(20)));
+        assert_eq!(memory.matched.get(&1), Some(&true));
+        memory.hold(at(20), None);
+        assert!(memory.matched.is_empty());
+        memory.matched.insert(1, false);
+        memory.hold(at(99), None);
+        assert_eq!(memory.matched.get(&1), Some(&false));
     }
 }

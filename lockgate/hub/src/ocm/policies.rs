@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use lockgate_api::ocm::policy::PolicyStatus;
 use lockgate_api::ocm::policy_binding::Reference;
-use lockgate_api::ocm::{ManagedCluster, PlacementBinding, Policy, PolicySet};
+use lockgate_api::ocm::{ManagedCluster, PlacementBinding, Policy};
 use lockgate_api::{Condition, keys};
 use lockgate_engine::gate::groups::Groups;
 use lockgate_engine::gate::record::RolloutRecord;
@@ -56,7 +56,8 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let takes_turns = manner.as_ref().is_ok_and(|manner| manner.ignores_overrides);
     let selection = selection(state, key, &root, takes_turns);
     let refused = manner.as_ref().err();
-    let withdrawn = root.spec.disabled || !selection.is_bound;
+    let withdrawn =
+        root.spec.disabled || !selection.is_bound || (selection.excludes_all && refused.is_none());
     let planned = match &manner {
         Ok(manner) if !withdrawn && selection.has_clusters() => {
             Some(roll_out(state, key, &value, &root, manner, &selection).await?)
@@ -168,12 +169,8 @@ async fn roll_out(
     let known = known(state, key, selection);
     let before = RolloutRecord::of(&root.metadata).unwrap_or_default();
     let mut record = before.clone();
-    let sets: Vec<Arc<PolicySet>> = state.ocm.governance.read().sets_in(&key.namespace);
-    let find = |name: &str| {
-        sets.iter()
-            .find(|set| set.metadata.name == name)
-            .map(|set| &**set)
-    };
+    let sets = state.ocm.governance.read().sets();
+    let find = |namespace: &str, name: &str| sets.get(&Key::new(namespace, name)).map(|set| &**set);
     let intent = intent(root, &find);
     let sent = policy_history::sent(state, key, &mut record, &intent).await?;
     let request = record.unseen(value);

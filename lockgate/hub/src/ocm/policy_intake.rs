@@ -26,6 +26,7 @@ pub(crate) fn policy(state: &State, change: &Change) {
     let was = old.as_ref().and_then(root_key);
     let is = new.as_ref().and_then(root_key);
     if was.is_none() && is.is_none() {
+        state.ocm.governance.write().put_root(key, new.as_ref());
         if !change.own {
             state.ocm.policies.add(key.clone(), 1);
         }
@@ -119,8 +120,9 @@ pub(crate) fn set(state: &State, change: &Change) {
     state.ocm.governance.write().put_set(key, new);
     if !same {
         // Policies that depend on the set have other dependencies now.
-        for cached in state.ocm.caches.policies.list_in(&key.namespace) {
-            wake(state, cached.key.clone());
+        let needing = state.ocm.governance.read().needing(key);
+        for root in needing {
+            wake(state, root);
         }
     }
     if !change.own {

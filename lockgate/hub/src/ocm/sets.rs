@@ -40,8 +40,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let cache = &state.ocm.caches.sets;
     match read::<ManagedClusterSet>(cache, key) {
         Some(set) => {
-            let members = state.ocm.fleet.read().members(&key.name);
-            let condition = set_condition(members, now);
+            let condition = set_condition(state.ocm.fleet.read().members(&key.name), now);
             tell(state, cache, key, &set.metadata, set.status.as_ref(), condition).await
         }
         None if STANDING.contains(&&*key.name) => make(state, key).await,

@@ -19,12 +19,8 @@ pub(super) async fn create<T: Serialize>(
     what: &'static str,
 ) -> Result<(), PassError> {
     let resource = cache.resource();
-    match state
-        .link
-        .create(&resource.collection(&key.namespace), encode(resource, object))
-        .await
-    {
-        Ok(answer) => remember(cache, &answer),
+    match cache.create(&state.link, key, encode(resource, object)).await {
+        Ok(_) => Ok(()),
         Err(LinkError::AlreadyExists) => {
             refresh(state, cache, resource, key).await?;
             Err(PassError::Again)
@@ -56,20 +52,12 @@ pub(super) async fn replace(
         Part::Main => resource.object(&key.namespace, &key.name),
         Part::Status => resource.status(&key.namespace, &key.name),
     };
-    match state.link.replace(&path, body).await {
-        Ok(answer) => remember(cache, &answer),
+    match cache.replace(&state.link, key, &path, body).await {
+        Ok(_) => Ok(()),
         Err(LinkError::Conflict | LinkError::NotFound) => {
             refresh(state, cache, resource, key).await?;
             Err(PassError::Again)
         }
         Err(error) => Err(PassError::Link { what, error }),
     }
-}
-
-/// Takes in the answer to a write. What cannot be read comes by the watch.
-fn remember(cache: &Cache, answer: &[u8]) -> Result<(), PassError> {
-    if let Err(error) = cache.learn(answer) {
-        tracing::warn!(%error, "the answer to a write cannot be read");
-    }
-    Ok(())
 }

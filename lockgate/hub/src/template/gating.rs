@@ -14,6 +14,7 @@ use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
 use lockgate_api::{Binding, RolloutPolicy, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::Record;
+use lockgate_engine::dependencies::is_attached;
 use lockgate_engine::gate::record::{Command, RolloutRecord};
 use lockgate_engine::gate::revision::{Revision, intent, revision_digest};
 use lockgate_engine::gate::run::{self, Member, Phase, Run, RunInput};
@@ -23,11 +24,12 @@ use lockgate_engine::render;
 use machinery_value::hash::ValueHash;
 use serde_json::Value;
 
-use self::referrers::{Referrer, referrers};
+use self::referrers::{Referrer, given_up, is_part_of_a_change, referrers};
 use self::rows::Row;
-pub(super) use self::rows::{Plan, Unmade, plan, work_id};
+pub(super) use self::rows::{Plan, Unmade, is_unsent, plan, work_id};
 use self::steps::gate_of;
 pub(super) use self::steps::{Gate, GateStep, unmark};
+use super::holding::wake_dependents;
 use super::revisions::{self, Stored};
 use super::works::left;
 use super::{PassError, Walk, binding_id, is_frozen};
@@ -51,6 +53,7 @@ impl Walk<'_> {
             &self.template,
             &content,
             binding.spec.placement.as_ref(),
+            &binding.spec.conflict_resolution,
             &overrides,
         )
     }
@@ -82,13 +85,15 @@ impl Walk<'_> {
         // What nobody owns stays as it is, and only others move it: in their order.
         let moves = |binding: &&Binding| !is_frozen(binding) || !binding.spec.required_by.is_empty();
         let Some(binding) = self.binding.as_ref().filter(moves) else {
+            self.let_go_unneeded().await?;
             return Ok(Gate::default());
         };
         let record = RolloutRecord::of(&binding.metadata);
         let about = self.state.rollouts.read().about(&self.template);
         let mut ranked = gate::ranked(&about, &self.template);
         let referrers = referrers(self.state, binding)?;
-        if ranked.is_empty() {
+        let own = !ranked.is_empty();
+        if !own {
             // What others need goes in their order, unless it has one of its own.
             let inherited = referrers.iter().find(|referrer| !referrer.ranked.is_empty());
             ranked = inherited
@@ -107,20 +112,49 @@ impl Walk<'_> {
             }
             return Ok(Gate::default());
         }
-        let followed = match ranked.first() {
+        let mut followed = match ranked.first() {
             None => Ok(Followed::all_at_once()),
             Some(policy) => Followed::read(policy),
         };
+        if let (Ok(followed), false) = (&mut followed, own) {
+            // What others need may be there twice, and is needed where they are until they are gone.
+            followed.breaks_first = false;
+        }
         let mut binding = binding.clone();
         let stored = self.way_back(&mut binding).await?;
         let gate = self
             .decide_releases(&mut binding, &ranked, followed, stored, &referrers)
             .await?;
-        let before = self.binding.as_ref().map(|binding| &binding.metadata.annotations);
-        if before != Some(&binding.metadata.annotations) {
+        let before = self.binding.as_ref().map(|binding| &binding.metadata);
+        if before.map(|before| &before.annotations) != Some(&binding.metadata.annotations) {
+            let stood =
+                |metadata| RolloutRecord::of(metadata).map(|record| (record.is_settled(), record.back));
+            let turned = before.and_then(stood) != stood(&binding.metadata);
             self.write_binding(binding).await?;
+            if let Some(binding) = self.binding.as_ref().filter(|_| turned) {
+                // What it needs goes on, or back, with it.
+                wake_dependents(self.state, binding);
+            }
         }
         Ok(gate)
+    }
+
+    /// What was there for others alone and is not needed any more has no order to go in: it goes.
+    async fn let_go_unneeded(&mut self) -> Result<(), PassError> {
+        let Some(binding) = self.binding.as_ref().filter(|binding| is_attached(binding)) else {
+            return Ok(());
+        };
+        rollouts::note(self.state, self.id, &[], None);
+        let Some(mut record) = RolloutRecord::of(&binding.metadata) else {
+            return Ok(());
+        };
+        let went_back = record.back.take().is_some();
+        if record.let_go() || went_back {
+            let mut binding = binding.clone();
+            record.put(&mut binding.metadata);
+            self.write_binding(binding).await?;
+        }
+        Ok(())
     }
 
     async fn decide_releases(
@@ -164,7 +198,17 @@ impl Walk<'_> {
             };
             self.keep(&next, &of, &revision).await?;
         }
-        let turns = self.obey(&mut next, binding, &intent, now).await?;
+        let turns = self.obey(&mut next, binding, &intent, now).await?
+            || next.turn_with(&intent, given_up(referrers), now);
+        if turns {
+            self.tell_turn(&record.clone().unwrap_or_default(), &next);
+            // What the rows tell is of another revision than the one that is sent from now on: the next pass begins with it.
+            rollouts::note_removal(self.state, self.id, false, !leaving.is_empty());
+            self.give_up(record.as_ref(), &next, &of).await?;
+            next.put(&mut binding.metadata);
+            self.state.templates.add(self.id.clone(), WALK);
+            return Ok(Gate::closed(stored));
+        }
         self.mark_due(&mut rows, referrers, next.begun);
         let members: Vec<Member<'_>> = rows.iter().map(Row::member).collect();
         let names: Vec<&str> = leaving.iter().map(String::as_str).collect();
@@ -184,10 +228,6 @@ impl Walk<'_> {
                 rollouts::note_removal(self.state, self.id, false, !leaving.is_empty());
                 self.give_up(record.as_ref(), &next, &of).await?;
                 put(&next, binding);
-                if turns {
-                    self.state.templates.add(self.id.clone(), WALK);
-                    return Ok(Gate::closed(stored));
-                }
                 return Ok(Gate::held(&rows, &next, stored.clone()));
             }
         };
@@ -216,9 +256,9 @@ impl Walk<'_> {
         if !unmade.is_empty() {
             run = run::run(&input);
         }
-        self.conclude(&mut next, &run, &intent);
+        self.conclude(&mut next, &run, &intent, is_part_of_a_change(referrers));
         self.give_up(record.as_ref(), &next, &of).await?;
-        let is_new_way = turns || next.back != before.back;
+        let is_new_way = next.back != before.back;
         put(&next, binding);
         rollouts::note(
             self.state,
@@ -238,22 +278,14 @@ impl Walk<'_> {
     }
 
     /// What a decision changes in the record.
-    fn conclude(&self, next: &mut RolloutRecord, run: &Run<'_>, intent: &str) {
+    fn conclude(&self, next: &mut RolloutRecord, run: &Run<'_>, intent: &str, belongs: bool) {
         let was = next.clone();
-        next.conclude(run, intent);
+        next.conclude(run, intent, belongs, self.state.clock.now());
         if let Some(breach) = next.breach.as_ref().filter(|_| was.breach != next.breach) {
             let message = format!("Revision {} stops: {breach}", next.revision);
             self.tell("RolloutStopped", &message, false);
         }
-        if let Some(back) = next.back.as_ref().filter(|_| was.back != next.back) {
-            let message = format!(
-                "Revision {} is given up for revision {}: {}",
-                back.from,
-                next.good_revision(),
-                back.why
-            );
-            self.tell("RollingBack", &message, false);
-        }
+        self.tell_turn(&was, next);
         if next.is_settled() && !was.is_settled() {
             let reason = match run.phase {
                 Phase::RolledBack => "RolledBack",
@@ -261,6 +293,20 @@ impl Walk<'_> {
             };
             self.tell(reason, &format!("Revision {} is everywhere", next.revision), true);
         }
+    }
+
+    /// Tells that a revision is given up, if it is now.
+    fn tell_turn(&self, was: &RolloutRecord, next: &RolloutRecord) {
+        let turned = next.back.as_ref().filter(|back| !back.forward);
+        let Some(back) = turned.filter(|_| was.back != next.back) else {
+            return;
+        };
+        let for_what = match &back.to {
+            Some(to) => format!("for revision {}", to.revision),
+            None => "and no revision has succeeded everywhere before".to_owned(),
+        };
+        let message = format!("Revision {} is given up {for_what}: {}", back.from, back.why);
+        self.tell("RollingBack", &message, false);
     }
 
     fn tell(&self, reason: &str, message: &str, good: bool) {

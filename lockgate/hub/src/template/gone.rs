@@ -29,10 +29,11 @@ pub(crate) enum Presence {
 
 /// Asks the server whether a template is there.
 pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence, PassError> {
-    let Some(kind) = state.kinds.served(&id.api_version, &id.kind) else {
+    // An override may have given a copy another version than its template has.
+    let Some(kind) = state.kinds.served_as_any(id) else {
         return Ok(Presence::Unknown);
     };
-    if state.kinds.is_going(&id.api_version, &id.kind) {
+    if state.kinds.is_going(&kind.resource.api_version(), &id.kind) {
         return Ok(Presence::Unknown);
     }
     match state

@@ -1,10 +1,12 @@
 //! Suspension in a template's pass: who holds its Works back, gathered for the gate, and written to the Works.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lockgate_api::{Binding, RolloutPolicy, Work, keys, names};
 use lockgate_engine::TemplateId;
-use lockgate_engine::gate::{self, Holds, Referrer, Release, ReleaseInput};
+use lockgate_engine::failover;
+use lockgate_engine::gate::{self, HeldBy, Holds, Marks, Referrer, Release, ReleaseInput};
 use serde_json::Value;
 
 use super::writes::write_work;
@@ -17,6 +19,7 @@ use crate::state::{self, State};
 pub(super) struct Holders {
     rollouts: Vec<Arc<RolloutPolicy>>,
     referrers: Vec<Referrer>,
+    marks: Marks,
 }
 
 /// What a Work says of its suspension.
@@ -31,15 +34,23 @@ pub(crate) struct Suspended {
 impl Suspended {
     /// Whether a cluster's Work is held back.
     pub(crate) fn on(holds: &Holds<'_>, cluster: &str) -> Self {
-        match gate::release(holds, cluster) {
-            Release::Send => Self {
-                is: false,
-                by: String::new(),
-            },
-            Release::Suspended(held) => Self {
-                is: true,
-                by: gate::suspended_by(&held),
-            },
+        let mut held = match gate::release(holds, cluster) {
+            Release::Send => Vec::new(),
+            Release::Suspended(held) => held,
+        };
+        // The mark is the word of somebody else, and stands for itself.
+        held.retain(|by| *by != HeldBy::Mark);
+        Self {
+            is: !held.is_empty(),
+            by: gate::suspended_by(&held),
+        }
+    }
+
+    /// Held back by a rollout: what was suspended and is not any more takes its turn like everything else.
+    pub(crate) fn until_its_turn() -> Self {
+        Self {
+            is: true,
+            by: "the rollout, until its turn comes".to_owned(),
         }
     }
 
@@ -69,6 +80,7 @@ impl Holders {
             rollouts: &self.rollouts,
             referrers: &self.referrers,
         })
+        .with_marks(&self.marks)
     }
 }
 
@@ -77,8 +89,7 @@ impl Walk<'_> {
     pub(super) fn holders(&self, binding: &Binding) -> Holders {
         // Looked up one after the other: the index is not read twice at a time.
         let rollouts = self.state.rollouts.read().about(&self.template);
-        let referrers = referrers(self.state, binding);
-        Holders { rollouts, referrers }
+        holders(self.state, self.id, rollouts, binding)
     }
 
     /// A binding that nobody owns is not placed and not rendered, and its Works keep what they hold; but what rollout
@@ -132,6 +143,61 @@ fn wake_needed(state: &State, binding: &Key) {
     }
 }
 
+fn holders(state: &State, id: &TemplateId, rollouts: Vec<Arc<RolloutPolicy>>, binding: &Binding) -> Holders {
+    Holders {
+        rollouts,
+        referrers: referrers(state, binding),
+        marks: Marks {
+            own: marked(state, id),
+            referrers: referrers_marked(state, binding),
+        },
+    }
+}
+
+/// Whether what a binding left behind on a cluster stays there, for the workload is held back there or where it goes.
+pub(crate) fn is_failover_paused(state: &State, binding: &Binding, from: &str) -> bool {
+    let rollouts = template_of(state, binding).map(|template| state.rollouts.read().about(&template));
+    let id = super::template_of(binding);
+    let holders = holders(state, &id, rollouts.unwrap_or_default(), binding);
+    let holds = holders.of(binding);
+    failover::is_paused(&binding.spec, from, &|cluster| {
+        gate::release(&holds, cluster) != Release::Send
+    })
+}
+
+/// The template of a binding, as far as it is known.
+fn template_of(state: &State, binding: &Binding) -> Option<Value> {
+    let resource = &binding.spec.resource;
+    let kind = state.kinds.served(&resource.api_version, &resource.kind)?;
+    let cached = kind.cache.get(&Key::new(&resource.namespace, &resource.name))?;
+    state::parse(&cached)
+}
+
+/// The clusters where a template's Works carry the older mark.
+fn marked(state: &State, id: &TemplateId) -> BTreeSet<String> {
+    let works = state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name));
+    let marked = works.iter().filter(|cached| {
+        // Hardly any is, and most need not be read to tell.
+        let named = std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains(keys::INSTRUCTION));
+        named && head(cached).is_some_and(|head| head.work.is_marked())
+    });
+    marked
+        .filter_map(|cached| names::cluster_of(&cached.key.namespace).map(str::to_owned))
+        .collect()
+}
+
+/// The same of the bindings that need a binding, by namespace and name.
+fn referrers_marked(state: &State, binding: &Binding) -> BTreeMap<String, BTreeSet<String>> {
+    let snapshots = binding.spec.required_by.iter();
+    let all = snapshots.filter_map(|snapshot| {
+        let (cache, _) = state.bindings(&snapshot.namespace);
+        let referrer = state::binding(cache, &Key::new(&snapshot.namespace, &snapshot.name))?;
+        let marked = marked(state, &super::template_of(&referrer));
+        Some((format!("{}/{}", snapshot.namespace, snapshot.name), marked))
+    });
+    all.filter(|(_, marked)| !marked.is_empty()).collect()
+}
+
 /// The bindings that need this one, as far as they are there.
 fn referrers(state: &State, binding: &Binding) -> Vec<Referrer> {
     let snapshots = binding.spec.required_by.iter();
@@ -139,13 +205,8 @@ fn referrers(state: &State, binding: &Binding) -> Vec<Referrer> {
         .filter_map(|snapshot| {
             let (cache, _) = state.bindings(&snapshot.namespace);
             let referrer = state::binding(cache, &Key::new(&snapshot.namespace, &snapshot.name))?;
-            let resource = &referrer.spec.resource;
-            let template: Option<Value> = state
-                .kinds
-                .served(&resource.api_version, &resource.kind)
-                .and_then(|kind| kind.cache.get(&Key::new(&resource.namespace, &resource.name)))
-                .and_then(|cached| state::parse(&cached));
-            let rollouts = template.map(|template| state.rollouts.read().about(&template));
+            let rollouts =
+                template_of(state, &referrer).map(|template| state.rollouts.read().about(&template));
             Some(Referrer {
                 namespace: snapshot.namespace.clone(),
                 name: snapshot.name.clone(),

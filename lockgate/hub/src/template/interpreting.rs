@@ -2,6 +2,7 @@
 
 use lockgate_api::{Binding, keys};
 use lockgate_engine::dependencies::{self, Dependency};
+use serde_json::Value;
 
 use super::{PassError, Walk};
 use crate::events::EventTarget;
@@ -13,12 +14,13 @@ impl Walk<'_> {
         &self,
         before: Option<&Binding>,
         binding: &mut Binding,
+        sent: &Value,
     ) -> Result<Option<String>, PassError> {
         let replicas = self
             .put_replicas(before, binding)
             .and_then(|()| self.put_components(binding))
             .err();
-        let needed = self.put_dependencies(binding).err();
+        let needed = self.put_dependencies(binding, sent).err();
         let wrong: Vec<String> = [&replicas, &needed]
             .into_iter()
             .flatten()
@@ -99,7 +101,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn put_dependencies(&self, binding: &mut Binding) -> Result<(), (&'static str, String)> {
+    /// Has a binding say what is needed by what is sent: the template, or what is sent in its place.
+    fn put_dependencies(&self, binding: &mut Binding, sent: &Value) -> Result<(), (&'static str, String)> {
         let annotations = &mut binding.metadata.annotations;
         if !binding.spec.propagate_deps || self.id.namespace.is_empty() {
             annotations.remove(keys::DEPENDENCIES);
@@ -110,20 +113,20 @@ impl Walk<'_> {
             return Ok(());
         }
         let needed = self
-            .dependencies()
+            .dependencies(sent)
             .map_err(|why| ("GetDependenciesFailed", why))?;
         annotations.insert(keys::DEPENDENCIES.to_owned(), dependencies::encode(&needed));
         Ok(())
     }
 
-    fn dependencies(&self) -> Result<Vec<Dependency>, String> {
+    fn dependencies(&self, sent: &Value) -> Result<Vec<Dependency>, String> {
         let told = self
             .interpreter
             .as_ref()
-            .and_then(|interpreter| interpreter.dependencies(&self.template));
+            .and_then(|interpreter| interpreter.dependencies(sent));
         let needed = match told {
             Some(told) => told.map_err(|error| error.to_string())?,
-            None => dependencies::dependencies(&self.template),
+            None => dependencies::dependencies(sent),
         };
         if needed.len() > dependencies::MOST {
             return Err(format!(

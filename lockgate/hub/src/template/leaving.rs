@@ -224,12 +224,14 @@ impl Walk<'_> {
             .collect()
     }
 
-    /// Removes what must be gone before anything comes elsewhere; whether something is left of it.
+    /// Removes what must be gone before anything comes elsewhere; whether something is left of it. What is suspended stays,
+    /// and so does what has nowhere else to go: the binding has not left yet.
     pub(super) async fn purge(&self, binding: &Binding) -> Result<bool, PassError> {
         let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
+        let goes_to = super::targets(binding);
         let mut left = false;
         for task in &binding.spec.graceful_eviction_tasks {
-            if !failover::is_direct(task) {
+            if !failover::is_direct(task) || goes_to.contains(task.from_cluster.as_str()) {
                 continue;
             }
             let key = Key::new(&names::execution_namespace(&task.from_cluster), &name);
@@ -239,7 +241,8 @@ impl Walk<'_> {
             };
             left = true;
             self.state.purging.lock().insert(self.id.clone());
-            if !work.work.metadata.deleting() {
+            let paused = super::is_failover_paused(self.state, binding, &task.from_cluster);
+            if !paused && !work.work.metadata.deleting() {
                 delete_work(self.state, &key).await?;
             }
         }

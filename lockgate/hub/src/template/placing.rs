@@ -1,7 +1,7 @@
 //! The place station's part of a template's pass.
 
 use lockgate_api::Binding;
-use lockgate_engine::place::{self, LastPlaced, Neighbours, PlaceInput, Placed, Verdict as Outcome};
+use lockgate_engine::place::{self, LastPlaced, Neighbours, PlaceInput, Placed, Trigger, Verdict as Outcome};
 
 use super::{PassError, Verdict, Walk};
 use crate::events::EventTarget;
@@ -18,6 +18,8 @@ impl Walk<'_> {
     pub(super) fn place(&self, binding: &mut Binding, told: &Verdict) -> Result<Verdict, PassError> {
         let suspended = binding.spec.suspension.as_ref().and_then(|s| s.scheduling) == Some(true);
         let others = !binding.spec.scheduler_name.is_empty() && binding.spec.scheduler_name != SCHEDULER;
+        // Who is asked is told so also where somebody else, or nobody for now, places: whoever does will see it.
+        rebalance::ask(self.state, self.id, binding);
         if suspended || others {
             return Ok(Verdict {
                 scheduled: told.scheduled.clone().filter(|_| suspended),
@@ -25,7 +27,6 @@ impl Walk<'_> {
                 ..Verdict::default()
             });
         }
-        rebalance::ask(self.state, self.id, binding);
         if place::asks_for_room(&binding.spec, self.state.gates)
             && !self.state.room_is_known()
             && self.is_due(binding)
@@ -36,11 +37,18 @@ impl Walk<'_> {
             ));
         }
         let mut verdict = Verdict::default();
+        let still_there: Vec<String> = (binding.spec.graceful_eviction_tasks.iter())
+            .map(|task| task.from_cluster.clone())
+            .filter(|from| goes_to(binding, from))
+            .collect();
         let placed = match self.fail_over(binding, &mut verdict) {
             Some(placed) => placed,
             None => self.decide(binding),
         };
-        self.settle(binding, &placed, told, &mut verdict);
+        self.settle(binding, &placed, &mut verdict);
+        // Where every copy is well already, nothing else would say that a task which somebody wrote is over. One that has
+        // nowhere to go is not looked at again for that.
+        verdict.waits_for_health |= still_there.iter().any(|from| !goes_to(binding, from));
         Ok(verdict)
     }
 
@@ -80,15 +88,19 @@ impl Walk<'_> {
             }),
             None => self.with_input(binding, None, place::place),
         };
+        let took = begun.elapsed();
+        let metrics = &self.state.metrics;
+        if let Some(trigger) = self.with_input(binding, None, place::trigger) {
+            metrics.to_be_placed(incoming(trigger, LastPlaced::of(binding).placement.is_some()));
+            metrics.placing_step("Place", took);
+        }
         let ok = matches!(placed.verdict, Outcome::Unchanged | Outcome::Clusters(_));
-        self.state
-            .metrics
-            .placed(ok, "ReconcileSchedule", begun.elapsed());
+        metrics.placed(ok, "ReconcileSchedule", took);
         placed
     }
 
     /// Makes the binding go where it was decided, and says so.
-    fn settle(&self, binding: &mut Binding, placed: &Placed, told: &Verdict, verdict: &mut Verdict) {
+    fn settle(&self, binding: &mut Binding, placed: &Placed, verdict: &mut Verdict) {
         let why = || place::explain(placed).unwrap_or_default();
         verdict.scheduled = Some(match &placed.verdict {
             Outcome::Unchanged => (true, "Success", SCHEDULED.to_owned()),
@@ -106,16 +118,29 @@ impl Walk<'_> {
             }
             Outcome::Unschedulable { .. } => (false, "Unschedulable", why()),
         });
-        // What was told is not told again.
-        if let Some((false, _, message)) = &verdict.scheduled
-            && told.scheduled != verdict.scheduled
-        {
-            let target = EventTarget::of_value(&self.template);
+    }
+
+    /// Says that a binding could not be placed, if that was not told. It is told once the binding is written, so that it has
+    /// a uid.
+    pub(super) fn tell_unplaced(&self, binding: &Binding, told: &Verdict) {
+        let verdicts = self.state.verdicts.lock();
+        let Some((false, _, message)) = verdicts.get(self.id).and_then(|now| now.scheduled.as_ref()) else {
+            return;
+        };
+        let before = told.scheduled.as_ref().map(|(_, _, before)| before);
+        if before == Some(message) {
+            return;
+        }
+        for target in [
+            EventTarget::of_value(&self.template),
+            self.binding_target(binding),
+        ] {
             self.state.events.warn(&target, "ScheduleBindingFailed", message);
         }
     }
 
-    /// Says where a binding goes. It is told once the binding is written, so that it has a uid.
+    /// Says where a binding goes. It is told once the binding is written, so that it has a uid. The template has been told of
+    /// this change that its policy applies: one success for each object is enough.
     pub(super) fn tell_placed(&self, binding: &Binding) {
         let result: Vec<String> = binding
             .spec
@@ -143,4 +168,17 @@ impl Walk<'_> {
     }
 }
 
+fn goes_to(binding: &Binding, cluster: &str) -> bool {
+    binding.spec.clusters.iter().any(|target| target.name == cluster)
+}
+
 const SCHEDULED: &str = "Binding has been scheduled successfully.";
+
+/// What made a binding come to be placed, by the names that dashboards know.
+fn incoming(trigger: Trigger, was_placed: bool) -> &'static str {
+    match trigger {
+        Trigger::PlacementChanged if !was_placed => "BindingAdd",
+        Trigger::PlacementChanged | Trigger::ReplicasChanged | Trigger::RebalanceAsked => "BindingUpdate",
+        Trigger::FollowsFleet | Trigger::ClusterGone => "ClusterChanged",
+    }
+}

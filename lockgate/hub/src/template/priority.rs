@@ -1,15 +1,17 @@
 //! The order in which templates are placed: the priority class that their policy names, as a number on the binding.
 //!
-//! Classes are followed once a policy names one, and not before. A class that does not exist counts as none, and is told;
+//! The queue knows the number from the binding, also after a restart, and before there is a binding from the policy. Classes
+//! are followed once a policy names one, and not before. A class that does not exist counts as none, and is told;
 //! when it comes, its number does too.
 
 use std::sync::Arc;
 
 use lockgate_api::{Binding, PropagationPolicy};
+use lockgate_engine::TemplateId;
 use serde_json::{Value, json};
 
 use super::{PassError, Walk};
-use crate::cache::Change;
+use crate::cache::{Cache, Change, Key};
 use crate::events::EventTarget;
 use crate::intake;
 use crate::resource::Resource;
@@ -38,11 +40,7 @@ impl Walk<'_> {
             return Err(PassError::NotYet("priority classes are not known yet".to_owned()));
         }
         let name = &wanted.priority_class_name;
-        let class = classes
-            .cache
-            .find("", name)
-            .and_then(|cached| state::parse::<Value>(&cached));
-        let priority = class.and_then(|class| class["value"].as_i64());
+        let priority = number(&classes.cache, name);
         if tell && priority.is_none() {
             let message = format!(
                 "the priority class {name:?} does not exist, and counts as none: create it, or correct \
@@ -51,11 +49,49 @@ impl Walk<'_> {
             let target = EventTarget::of_value(&self.template);
             self.state.events.warn(&target, "ApplyPolicyFailed", &message);
         }
-        let rank = i32::try_from(priority.unwrap_or(0)).unwrap_or(0);
+        let rank = rank_of(priority);
         binding.spec.schedule_priority = priority.map(|priority| json!({ "priority": priority }));
         self.state.templates.rank(self.id, rank);
         Ok(())
     }
+}
+
+/// The place in the order that a policy gives to what it owns; `None` if it says nothing, or that is not known yet.
+pub(crate) fn rank_by(state: &State, policy: &PropagationPolicy) -> Option<i32> {
+    let wanted = policy.spec.schedule_priority.as_ref()?;
+    let classes = state.priority_classes.get_or_init(|| follow_classes(state));
+    if !classes.cache.synced() {
+        return None;
+    }
+    Some(rank_of(number(&classes.cache, &wanted.priority_class_name)))
+}
+
+/// Gives a template the place in the order that its binding says it has.
+pub(crate) fn note(state: &State, id: &TemplateId, before: Option<&Value>, now: Option<&Value>) {
+    let rank = |spec: Option<&Value>| rank_of(spec.and_then(|spec| spec["priority"].as_i64()));
+    if before.is_some() || now.is_some() {
+        state.templates.rank(id, rank(now));
+    }
+}
+
+/// What a policy wakes has no place in the order before its own pass was there. Those that are its own, or will be, get the
+/// one that they will have, so that also the first time the highest come first.
+pub(crate) fn foresee(state: &State, policy: &Key, rank: Option<i32>, id: &TemplateId) {
+    let Some(rank) = rank else { return };
+    let (bindings, _) = state.bindings(&id.namespace);
+    if bindings.get(&super::binding_key(id)).is_none() || state.tally.owns(policy, id) {
+        state.templates.rank(id, rank);
+    }
+}
+
+/// The number of a class, if there is such a class.
+fn number(classes: &Cache, name: &str) -> Option<i64> {
+    let class: Value = state::parse(&*classes.find("", name)?)?;
+    class["value"].as_i64()
+}
+
+fn rank_of(priority: Option<i64>) -> i32 {
+    i32::try_from(priority.unwrap_or(0)).unwrap_or(0)
 }
 
 fn follow_classes(state: &State) -> Following {
@@ -76,8 +112,13 @@ fn changed(state: &State, change: &Change) {
         named.cloned().collect()
     };
     for policy in policies {
+        let rank = rank_by(state, &policy);
+        let key = Key::new(&policy.metadata.namespace, &policy.metadata.name);
         for selector in &policy.spec.resource_selectors {
-            intake::wake_selected(state, selector, &policy.metadata.namespace, |_| true);
+            intake::wake_selected(state, selector, &policy.metadata.namespace, |id| {
+                foresee(state, &key, rank, id);
+                true
+            });
         }
     }
 }

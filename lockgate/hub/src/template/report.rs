@@ -16,7 +16,7 @@ use lockgate_engine::place::LastPlaced;
 use serde_json::Value;
 
 use super::needed::is_moved_by_others;
-use super::works::{missing, removal, targets, unwanted};
+use super::works::{removal, short_of_replicas, targets, unwanted};
 use super::writes::{encode_status, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
 use crate::cache::{Cached, Key};
@@ -87,7 +87,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     {
         // The copies that removals waited for are there.
         wake(state, id.clone());
-    } else if is_keeping(state, id) && missing(state, id, &binding).is_empty() {
+    } else if is_keeping(state, id) && short_of_replicas(state, id, &binding).is_empty() {
         // So are those that fewer replicas waited for.
         wake(state, id.clone());
     }
@@ -301,7 +301,7 @@ fn unlowered(
     keeping: &[(String, i64)],
 ) -> Option<(&'static str, String)> {
     let (first, _) = keeping.first()?;
-    let missing = missing(state, id, binding);
+    let missing = short_of_replicas(state, id, binding);
     let message = format!(
         "{} until {} has its copy",
         match keeping {

@@ -19,10 +19,11 @@ use serde_json::Value;
 use super::gating::{self, Gate, GateStep, Plan, Unmade, plan};
 use super::holding::{Suspended, wake_dependents};
 use super::writes::{delete_work, write_work};
-use super::{PassError, REPORT_AFTER, Walk, binding_id};
+use super::{PassError, REPORT_AFTER, Walk, binding_id, is_namespace};
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
+use crate::namespaces;
 use crate::rollouts;
 use crate::state::{self, State};
 
@@ -114,12 +115,17 @@ impl Walk<'_> {
         for (cluster, why) in &unmade {
             // What was told is not told again.
             if before.unrendered.get(cluster) != Some(&why.message) {
-                let target = EventTarget::of_value(&self.template);
-                self.state.events.warn(&target, why.reason, &why.message);
+                for target in [
+                    EventTarget::of_value(&self.template),
+                    self.binding_target(binding),
+                ] {
+                    self.state.events.warn(&target, why.reason, &why.message);
+                }
             }
         }
         let mut keeping = Vec::new();
-        if gate.is_open() && self.fewer_wait(&shares, &changes) {
+        let moves = gate::divides(&binding.spec) || render::may_set_replicas(plan.template, plan.overrides);
+        if gate.is_open() && moves && self.fewer_wait(&shares, &changes) {
             // Fewer replicas are a removal: they come when those who get more have them.
             for (share, change) in &mut changes {
                 let Some((has, _)) = change.replicas.filter(|_| change.motion() == Some(Motion::Fewer))
@@ -154,23 +160,15 @@ impl Walk<'_> {
 
     /// Whether those who are to have fewer replicas keep them until others have theirs.
     fn fewer_wait(&self, shares: &[Share], changes: &[(&Share, WorkChange)]) -> bool {
-        if !changes
-            .iter()
-            .any(|(_, change)| change.motion() == Some(Motion::Fewer))
-        {
+        let is_fewer = |(_, change): &(&Share, WorkChange)| change.motion() == Some(Motion::Fewer);
+        if !changes.iter().any(is_fewer) {
             return false;
         }
-        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         gate::fewer_wait(shares.iter().map(|share| {
             let change = changes.iter().find(|(other, _)| std::ptr::eq(*other, share));
             let motion = change.and_then(|(_, change)| change.motion());
-            motion.unwrap_or_else(|| {
-                let space = names::execution_namespace(&share.cluster.metadata.name);
-                let work = self.state.caches.works.get(&Key::new(&space, &name));
-                let work = work.and_then(|cached| head(&cached));
-                Motion::Still {
-                    applied: work.is_some_and(|head| observe::is_applied(&head.work)),
-                }
+            motion.unwrap_or_else(|| Motion::Still {
+                lacks: lacks(self.state, self.id, true, &share.cluster.metadata.name),
             })
         }))
     }
@@ -248,11 +246,16 @@ impl Walk<'_> {
             return Ok(None);
         }
         let work_id = gating::work_id(known.as_ref(), binding_id(binding, self.id), cluster);
-        let kept =
-            step.is_some_and(|step| matches!(step.act, Act::Release(Target::Kept) | Act::Stay(Target::Kept)));
-        let replicas = step.filter(|_| kept).map_or(share.replicas, |step| step.kept);
-        let input = self.input(binding, share, plan, replicas, &work_id);
-        let suspended = Suspended::on(holds, cluster);
+        let kept = step
+            .filter(|step| matches!(step.act, Act::Release(Target::Kept) | Act::Stay(Target::Kept)))
+            .and_then(|step| step.kept);
+        let input = self.input(binding, share, plan, &work_id);
+        let input = kept.map_or(input, |has| input.keeping(has));
+        let mut suspended = Suspended::on(holds, cluster);
+        if held && known.as_ref().is_some_and(gating::is_unsent) && !suspended.is {
+            // Nobody else holds it back any more; it goes when its turn comes.
+            suspended = Suspended::until_its_turn();
+        }
         let was_suspended = known.as_ref().and_then(|work| work.spec.suspend_dispatching);
         let turned = was_suspended.unwrap_or(false) != suspended.is;
         let preserve = Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
@@ -294,7 +297,7 @@ impl Walk<'_> {
                 put_rendered(&mut work, rendered, cluster);
             }
         }
-        let given = |work: &Work| Some(render::workload(work.spec.workload.manifests.first()?)?.replicas);
+        let given = |work: &Work| self.count(work.spec.workload.manifests.first()?);
         Ok((old.as_ref() != Some(&work)).then(|| WorkChange {
             replicas: old
                 .as_ref()
@@ -309,6 +312,11 @@ impl Walk<'_> {
     /// Removes the Works of clusters that are no longer wanted, when every wanted cluster has its copy.
     async fn remove_unwanted(&self, binding: &Binding) -> Result<(), PassError> {
         let unwanted: Vec<Key> = unwanted(self.state, self.id, binding);
+        if !unwanted.is_empty() && is_namespace(self.id) && namespaces::is_sent(self.state, &self.template) {
+            // It goes everywhere by itself, and stays where the placement leaves it.
+            self.state.namespaces.add(self.id.name.clone(), 1);
+            return Ok(());
+        }
         if unwanted.is_empty() || removal(self.state, self.id, binding) != Removal::Remove {
             return Ok(());
         }
@@ -399,22 +407,46 @@ pub(super) fn left(
         .collect()
 }
 
-/// The clusters that a binding goes to and that do not have what their Works say.
-pub(super) fn missing(
+/// The clusters that a binding goes to and that have no copy, or not the replicas that others are to lose.
+fn missing(state: &State, id: &lockgate_engine::TemplateId, binding: &Binding) -> BTreeSet<String> {
+    lacking(state, id, binding, gate::divides(&binding.spec))
+}
+
+/// The same where replicas move from one cluster to another, whoever says how many each has.
+pub(super) fn short_of_replicas(
     state: &State,
     id: &lockgate_engine::TemplateId,
     binding: &Binding,
 ) -> BTreeSet<String> {
-    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+    lacking(state, id, binding, true)
+}
+
+fn lacking(
+    state: &State,
+    id: &lockgate_engine::TemplateId,
+    binding: &Binding,
+    moves: bool,
+) -> BTreeSet<String> {
     gate::wanted(&binding.spec)
         .into_iter()
-        .filter(|cluster| {
-            let key = Key::new(&names::execution_namespace(cluster), &name);
-            let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
-            !work.is_some_and(|head| observe::is_applied(&head.work))
-        })
+        .filter(|cluster| lacks(state, id, moves, cluster))
         .map(str::to_owned)
         .collect()
+}
+
+fn lacks(state: &State, id: &lockgate_engine::TemplateId, moves: bool, cluster: &str) -> bool {
+    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+    let cached = state
+        .caches
+        .works
+        .get(&Key::new(&names::execution_namespace(cluster), &name));
+    // Most are there, which can be told without their manifests.
+    let applied = cached.as_ref().and_then(|cached| head(cached));
+    if applied.is_some_and(|head| observe::is_applied(&head.work)) {
+        return false;
+    }
+    let work: Option<Work> = cached.and_then(|cached| state::parse(&cached));
+    gate::lacks(moves, work.as_ref())
 }
 
 /// Whether the Works of clusters that a binding does not go to may be removed.

@@ -56,23 +56,13 @@ async fn put(
     body: Vec<u8>,
     what: &'static str,
 ) -> Result<bytes::Bytes, PassError> {
-    match link.replace(&path, body).await {
-        Ok(answer) => {
-            remember(cache, &answer);
-            Ok(answer)
-        }
+    match cache.replace(link, key, &path, body).await {
+        Ok(answer) => Ok(answer),
         Err(LinkError::Conflict | LinkError::NotFound) => {
             refresh(state, cache, resource, key).await?;
             Err(PassError::Again)
         }
         Err(error) => Err(PassError::Link { what, error }),
-    }
-}
-
-/// Takes in the answer to a write. What cannot be read comes by the watch.
-fn remember(cache: &Cache, answer: &[u8]) {
-    if let Err(error) = cache.learn(answer) {
-        tracing::warn!(%error, "the answer to a write cannot be read");
     }
 }
 
@@ -124,7 +114,7 @@ pub(crate) async fn delete(
     match state.link.delete_answer(&path, &options).await {
         // Known at once, so that no pass before the watch tells of it deletes it again.
         Ok(Deleted::Going(answer)) => {
-            remember(cache, &answer);
+            cache.remember(&answer);
             Ok(())
         }
         Ok(Deleted::Gone) | Err(LinkError::NotFound) => {
@@ -210,13 +200,8 @@ impl Walk<'_> {
         let body = encode(&resource, &binding);
         if binding.metadata.resource_version.is_empty() {
             let what = "failed to create the binding";
-            match self
-                .state
-                .link
-                .create(&resource.collection(&key.namespace), body)
-                .await
-            {
-                Ok(answer) => remember(cache, &answer),
+            match cache.create(&self.state.link, &key, body).await {
+                Ok(_) => {}
                 Err(LinkError::AlreadyExists) => {
                     refresh(self.state, cache, &resource, &key).await?;
                     return Err(PassError::Again);
@@ -340,13 +325,9 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
     let resource = Resource::works();
     let key = Key::new(&work.metadata.namespace, &work.metadata.name);
     let body = encode(&resource, work);
-    if work.metadata.resource_version.is_empty() {
-        match state
-            .link
-            .create(&resource.collection(&key.namespace), body)
-            .await
-        {
-            Ok(answer) => remember(&state.caches.works, &answer),
+    let answer = if work.metadata.resource_version.is_empty() {
+        match state.caches.works.create(&state.link, &key, body).await {
+            Ok(answer) => answer,
             Err(LinkError::AlreadyExists) => {
                 refresh(state, &state.caches.works, &resource, &key).await?;
                 return Err(PassError::Again);
@@ -365,8 +346,9 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
             body,
             "failed to write the Work",
         )
-        .await?;
-    }
+        .await?
+    };
+    state.members.written(&key, work, &answer);
     state.members.wake(&key);
     Ok(())
 }

@@ -146,6 +146,7 @@ impl Connector for Switched {
         &'a self,
         cluster: &'a Cluster,
         _: Option<&'a Value>,
+        _: &'a Guard,
     ) -> BoxFuture<'a, Result<kube::Client, ConnectError>> {
         let client = self.0.lock().get(&cluster.metadata.name).cloned();
         Box::pin(async move { client.ok_or(ConnectError::NoEndpoint) })
@@ -199,7 +200,7 @@ impl World {
 
     fn run(hub: Server, clock: Clock, connector: Arc<dyn Connector>, members: Option<Arc<Switched>>) -> Self {
         let metrics = Arc::new(Metrics::new());
-        let events = Events::start(&hub.link, &clock, metrics, &EventOptions::default());
+        let events = Events::start(&hub.link, &clock, metrics.clone(), &EventOptions::default());
         let changes: Arc<Mutex<Vec<ClusterChange>>> = Arc::default();
         let works = Arc::new(Mutex::new(Some(0)));
         let clusters = Clusters::start(ClustersOptions {
@@ -208,6 +209,7 @@ impl World {
             clock: clock.clone(),
             guard: Guard::always(),
             events: events.clone(),
+            metrics,
             works: {
                 let works = works.clone();
                 Arc::new(move |_| *works.lock())

@@ -93,6 +93,7 @@ async fn join_and_leave(link: &Link, request: &JoinRequest) {
         clock: clock.clone(),
         guard: Guard::always(),
         events,
+        metrics: Arc::new(Metrics::new()),
         works: Arc::new(|_| Some(0)),
         taint_policies: Arc::new(|| None),
         on_change: Arc::new(|_| {}),

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use lockgate_hub::{Election, ElectionOptions, Guard, Link, Resource};
+use lockgate_hub::{Election, ElectionOptions, Guard, Link, LinkError, Resource};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::faults::Fault;
-use crate::harness::{Server, clock};
+use crate::harness::{Server, clock, config_map};
 
 both!(one_is_elected_and_may_hand_over);
 
@@ -134,6 +134,35 @@ async fn a_short_failure_is_survived() {
     let held = lease(&server.link).await;
     assert_eq!(held["metadata"]["labels"]["touched"], "yes");
     assert_eq!(held["spec"]["holderIdentity"], "first");
+}
+
+/// A request waits for a connection after the guard was asked, and a process may be stopped meanwhile for as long as you like.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_in_hand_when_the_term_ends_is_not_sent() {
+    let server = Server::over_tls().await;
+    let election = Election::win(&server.link, &options("first"), &clock()).await;
+    // This link asks no guard, as if it had asked just before.
+    let client = election.guard().client(server.config.clone().unwrap()).unwrap();
+    let link = Link::new(client);
+    let maps = Resource::config_maps().collection("default");
+    link.create(&maps, config_map("before", "1")).await.unwrap();
+    drop(election);
+    // By the connection that is open, and by a new one.
+    for name in ["after", "later"] {
+        let refused = link.create(&maps, config_map(name, "1")).await.unwrap_err();
+        assert!(matches!(refused, LinkError::Unreachable(_)), "{refused}");
+        let found = server
+            .link
+            .get(&Resource::config_maps().object("default", name))
+            .await;
+        assert_eq!(found, Err(LinkError::NotFound));
+    }
+    // Who has no rivals is not cut off.
+    let client = Guard::always().client(server.config.clone().unwrap()).unwrap();
+    Link::new(client)
+        .create(&maps, config_map("after", "1"))
+        .await
+        .unwrap();
 }
 
 #[tokio::test(start_paused = true)]

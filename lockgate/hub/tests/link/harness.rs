@@ -52,6 +52,8 @@ pub(crate) async fn bounded<T>(test: impl Future<Output = T>) -> T {
 pub(crate) struct Server {
     pub(crate) server: ApiServer,
     pub(crate) link: Link,
+    /// How it is reached over TLS, if it is.
+    pub(crate) config: Option<Config>,
     /// Keeps the server on loopback.
     _listening: Option<Listening>,
 }
@@ -66,6 +68,7 @@ impl Server {
         Self {
             link: Link::new(client),
             server,
+            config: None,
             _listening: None,
         }
     }
@@ -114,8 +117,9 @@ impl Server {
             .unwrap();
         config.default_retry = false;
         Self {
-            link: Link::new(ClientBuilder::try_from(config).unwrap().build()),
+            link: Link::new(ClientBuilder::try_from(config.clone()).unwrap().build()),
             server,
+            config: Some(config),
             _listening: Some(listening),
         }
     }

@@ -119,7 +119,7 @@ async fn pages_that_are_too_much_are_made_smaller() {
     faults.next(LIST, Fault::CutAfter(0));
     let told = Told::follow(&link);
     told.following.cache.wait_synced().await;
-    for (asked, page) in faults.asked(LIST).iter().zip(["500", "250", "125"]) {
+    for (asked, page) in faults.asked(LIST).iter().zip(["200", "100", "50"]) {
         assert!(asked.ends_with(&format!("limit={page}")), "{asked}");
     }
 }
@@ -160,7 +160,7 @@ async fn a_long_list_comes_in_pages_and_starts_again_when_it_expires() {
     let all = told.until_now(&server.server).await;
     assert_eq!(all.len(), 1100, "each is told once");
     assert_eq!(told.following.cache.len(), 1100);
-    assert_eq!(faults.asked("limit=500").len(), 5, "two pages, then three");
+    assert_eq!(faults.asked("limit=200").len(), 8, "two pages, then six");
 }
 
 #[tokio::test(start_paused = true)]

@@ -97,7 +97,7 @@ impl Backend for Embedded {
             for member in &scenario.members {
                 members.insert(member.name.clone(), self.member(&member.name, &clock).await?);
             }
-            Ok(World { hub, members, clock })
+            Ok(World::new(hub, members, clock))
         })
     }
 

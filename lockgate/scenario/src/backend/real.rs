@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use http::Method;
 use jiff::Timestamp;
 use lockgate_hub::Clock;
@@ -189,26 +189,23 @@ impl Backend for Real {
                 };
                 members.insert(member.name.clone(), site);
             }
-            Ok(World { hub, members, clock })
+            Ok(World::new(hub, members, clock))
         })
     }
 
     fn close(&mut self, world: World) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async move {
             // The janitors go on while the rest is cleaned: namespaces need them.
-            let mut problems = Vec::new();
             let members = self.members.iter().enumerate();
             let members = members.map(|(position, running)| (format!("member {}", position + 1), running));
-            for (place, running) in self
-                .hub
-                .iter()
-                .map(|running| ("the hub".to_owned(), running))
-                .chain(members)
-            {
-                if let Err(problem) = clean(&running.server, &running.first).await {
-                    problems.push(format!("{place} could not be cleaned: {problem}"));
-                }
-            }
+            let hub = self.hub.iter().map(|running| ("the hub".to_owned(), running));
+            let cleaning = hub.chain(members).map(|(place, running)| async move {
+                let cleaned = clean(&running.server, &running.first).await;
+                cleaned
+                    .err()
+                    .map(|problem| format!("{place} could not be cleaned: {problem}"))
+            });
+            let problems: Vec<String> = join_all(cleaning).await.into_iter().flatten().collect();
             drop(world);
             if problems.is_empty() {
                 Ok(())
@@ -235,7 +232,13 @@ async fn clean(server: &Server, first: &Snapshot) -> Result<(), Problem> {
             forget_events(server).await?;
             return restore(server, first).await;
         }
-        for path in &left {
+        // A definition goes after everything that it defines. What makes the server serve it is the server's to delete.
+        let (mut now, mut later): (Vec<_>, Vec<_>) = left.iter().partition(|path| !is_definition(path));
+        now.retain(|path| !path.starts_with("/apis/apiregistration.k8s.io/"));
+        if now.is_empty() {
+            now.append(&mut later);
+        }
+        for path in now {
             release(server, path).await?;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
@@ -252,14 +255,22 @@ async fn forget_events(server: &Server) -> Result<(), Problem> {
         .map(drop)
 }
 
-/// Takes an object's finalizers and protection away, and deletes it.
+fn is_definition(path: &str) -> bool {
+    path.starts_with("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/")
+}
+
+/// Takes an object's finalizers and protection away, and deletes it. A definition gets its finalizer when it is deleted, and
+/// the server would take five seconds to find that there is nothing left to do for it.
 async fn release(server: &Server, path: &str) -> Result<(), Problem> {
     let patch =
         json!({"metadata": {"finalizers": null, "labels": {lockgate_api::keys::DELETION_PROTECTED: null}}});
-    let requests = [
+    let mut requests = [
         (Method::PATCH, "application/merge-patch+json", patch.to_string()),
         (Method::DELETE, "", String::new()),
     ];
+    if is_definition(path) {
+        requests.reverse();
+    }
     for (method, content_type, body) in requests {
         match server.send(method, path, content_type, body).await {
             Ok(_) | Err(Problem::Refused { .. }) => {}

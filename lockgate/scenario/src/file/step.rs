@@ -367,25 +367,35 @@ fn member(node: &Node, members: &[String]) -> Result<(Action, String), Mistake> 
             "member names one member and what is wrong with it",
         ));
     };
-    if !members.contains(name) {
+    if name != "hub" && !members.contains(name) {
         let what = format!("there is no member {name:?}; there are {}", members.join(", "));
         return Err(Mistake::new(node.line, what));
     }
     let (fault, word) = match &fault.content {
         Content::Map(_) => {
             let mut fields = Fields::of(fault, "what a member refuses")?;
-            let resources = fields::text_list(&fields.required("refuses")?)?;
+            let hidden = fields.take("hides");
+            let hides = hidden.is_some();
+            let resources = match hidden {
+                Some(hidden) => fields::text_list(&hidden)?,
+                None => fields::text_list(&fields.required("refuses")?)?,
+            };
             let message = fields.optional_text("message")?;
             fields.end()?;
-            let word = format!("refuses {}", resources.join(", "));
             let message = message.unwrap_or_else(|| "refused by the scenario".to_owned());
-            (Fault::Refuses { resources, message }, word)
+            if hides {
+                let word = format!("hides {}", resources.join(", "));
+                (Fault::Hides { resources, message }, word)
+            } else {
+                let word = format!("refuses {}", resources.join(", "));
+                (Fault::Refuses { resources, message }, word)
+            }
         }
         _ => match fields::text(fault)?.as_str() {
             "up" => (Fault::Up, "up".to_owned()),
             "down" => (Fault::Down, "down".to_owned()),
             other => {
-                let what = format!("a member is up, down or {{refuses: …}}, not {other:?}");
+                let what = format!("a member is up, down, {{refuses: …}} or {{hides: …}}, not {other:?}");
                 return Err(Mistake::new(fault.line, what));
             }
         },

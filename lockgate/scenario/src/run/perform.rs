@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Mode, Runner, failure};
-use crate::file::{Action, Step};
+use crate::file::{Action, Place, Step};
 use crate::matching::Memory;
 use crate::reference::Reference;
 use crate::report::Failure;
@@ -37,7 +37,11 @@ impl Runner<'_> {
             }
             Action::Advance(time) => self.advance(*time).await,
             Action::Member(name, fault) => {
-                if let Some(site) = self.world.members.get(name) {
+                let place = match name.as_str() {
+                    "hub" => Place::Hub,
+                    name => Place::Member(name.to_owned()),
+                };
+                if let Some(site) = self.world.site(&place) {
                     site.line.set(fault.clone());
                 }
                 Ok(())
@@ -102,9 +106,9 @@ impl Runner<'_> {
             let step = slice.min(left);
             self.world.clock.advance(step);
             left -= step;
-            self.settle().await?;
+            self.settle_quickly().await?;
         }
-        Ok(())
+        self.settle().await
     }
 }
 

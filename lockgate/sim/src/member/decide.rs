@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use super::Runner;
 use crate::action::{Action, Key, Kind};
-use crate::object::{fields, text, uid};
+use crate::object::{controller, fields, namespace, replicas, text, uid};
 use crate::{
-    claim, daemonset, deployment, fast, job, node, pod, replicaset, scheduler, service, statefulset,
+    claim, daemonset, deployment, disruption, fast, job, node, pod, replicaset, scheduler, service,
+    statefulset,
 };
 
 impl Runner<'_> {
@@ -51,7 +52,65 @@ impl Runner<'_> {
                 };
                 claim::decide_volume(&object, claim.as_ref(), now)
             }
-            Kind::Endpoints | Kind::EndpointSlice => Vec::new(),
+            // Without Pods there is nothing to count.
+            Kind::Budget if self.options.pods => self.decide_budget(key, &object, now),
+            Kind::Endpoints | Kind::EndpointSlice | Kind::Budget => Vec::new(),
+        }
+    }
+
+    fn decide_budget(&self, key: &Key, budget: &Value, now: Timestamp) -> Vec<Action> {
+        let labels: Vec<(&str, &str)> = fields(&budget["spec"]["selector"]["matchLabels"])
+            .map(|(k, v)| (k.as_str(), text(v)))
+            .collect();
+        let keys = if labels.is_empty() {
+            self.index.pods(&key.namespace)
+        } else {
+            self.index.labeled(&key.namespace, &labels)
+        };
+        let pods = self.objects(&keys).into_iter();
+        let covered: Vec<disruption::Covered> = pods
+            .filter(|pod| disruption::covers(budget, pod))
+            .map(|pod| disruption::Covered {
+                scale: self.scale_of(&pod),
+                pod,
+            })
+            .collect();
+        disruption::decide(budget, &covered, now)
+    }
+
+    /// How many there should be of the Pods that a Pod belongs to.
+    fn scale_of(&self, pod: &Value) -> disruption::Scale {
+        let owner_of = |object: &Value| {
+            let owner = controller(object)?;
+            let plural = match (text(&owner["apiVersion"]), text(&owner["kind"])) {
+                ("v1", "ReplicationController") => "replicationcontrollers",
+                ("apps/v1", "ReplicaSet") => "replicasets",
+                ("apps/v1", "StatefulSet") => "statefulsets",
+                ("apps/v1", "Deployment") => "deployments",
+                _ => return None,
+            };
+            let found = self.api.local.get(
+                text(&owner["apiVersion"]),
+                plural,
+                namespace(object),
+                text(&owner["name"]),
+            )?;
+            (uid(&found) == text(&owner["uid"])).then_some(found)
+        };
+        let Some(owner) = controller(pod) else {
+            return disruption::Scale::Unmanaged;
+        };
+        let Some(set) = owner_of(pod) else {
+            let (kind, name) = (text(&owner["kind"]), text(&owner["name"]));
+            let why =
+                format!("{kind} {name:?} is not there or has no scale, so that its Pods cannot be counted");
+            return disruption::Scale::Unknown(why);
+        };
+        // A replica set of a deployment has what the deployment leaves it.
+        let whole = owner_of(&set).unwrap_or(set);
+        disruption::Scale::Of {
+            controller: uid(&whole).to_owned(),
+            replicas: replicas(&whole),
         }
     }
 

@@ -238,6 +238,17 @@ fn status() -> Schema {
         "What was said.",
         [("lastTimestamp", string("When.")), ("message", string("What."))],
     );
+    let further = object(
+        "Objects of one kind.",
+        [
+            ("apiVersion", string("Group and version.")),
+            ("kind", string("Kind.")),
+            (
+                "objects",
+                list("Namespace, name and uid, and whose they are.", string("One.")),
+            ),
+        ],
+    );
     object(
         "How the objects are.",
         [
@@ -253,6 +264,10 @@ fn status() -> Schema {
             (
                 "pendingPrune",
                 related("Objects that no template names any more, which go when it next enforces."),
+            ),
+            (
+                "furtherObjects",
+                list("Objects that are not told because there are too many.", further),
             ),
             ("lastEvaluated", string("When it was last looked at.")),
             (

@@ -111,6 +111,60 @@ fn a_preemption_that_takes_nothing_says_why() {
 }
 
 #[test]
+fn a_part_whose_gate_is_off_is_named() {
+    let off = Gates::default();
+    let on = Gates {
+        failover: true,
+        stateful_failover: true,
+        workload_affinity: true,
+        ..off
+    };
+    let no_dependencies = Gates {
+        propagate_deps: false,
+        ..off
+    };
+    let affine = json!({"placement": {"workloadAffinity": {"affinity": {"groupByLabelKey": "team"}}}});
+    let keeps = json!({"failover": {"application": {"statePreservation": {"rules": []}}}});
+    let moves = json!({"failover": {"cluster": {"purgeMode": "Directly"}}});
+    let needs = json!({"propagateDeps": true});
+    let only_failover = Gates {
+        failover: true,
+        ..off
+    };
+    let table = [
+        (
+            &affine,
+            off,
+            Some("placement.workloadAffinity (WorkloadAffinity)"),
+        ),
+        (&affine, on, None),
+        (
+            &keeps,
+            off,
+            Some("failover (Failover), failover's statePreservation (StatefulFailoverInjection)"),
+        ),
+        (
+            &keeps,
+            only_failover,
+            Some("failover's statePreservation (StatefulFailoverInjection)"),
+        ),
+        (&keeps, on, None),
+        (&moves, off, Some("failover (Failover)")),
+        (&moves, only_failover, None),
+        (&needs, off, None),
+        (&needs, no_dependencies, Some("propagateDeps (PropagateDeps)")),
+        (&json!({}), off, None),
+    ];
+    let mut status = PropagationStatus::default();
+    for (spec, gates, expected) in table {
+        effective(&policy("shop", spec.clone()), gates, NOW, &mut status);
+        let told = Condition::find(&status.conditions, "Effective");
+        let expected = expected.map(|parts| format!("without effect while the feature gate is off: {parts}"));
+        assert_eq!(told.map(|c| c.message.clone()), expected, "{spec} {gates:?}");
+    }
+}
+
+#[test]
 fn an_orphan_says_what_it_waits_for() {
     let other = policy("shop", json!({}));
     let freeze = |changed| Act::Freeze { changed };
@@ -167,4 +221,36 @@ fn an_edit_that_only_waits_is_one_of_a_lazy_policy_that_keeps_its_relationships(
     let mut again = old.clone();
     again.metadata.uid = "v".into();
     assert!(!only_waits(&old, &again), "made again");
+}
+
+#[test]
+fn kinds_of_which_nothing_goes_are_named_once_each() {
+    let policy = policy(
+        "shop",
+        json!({"resourceSelectors": [
+            {"apiVersion": "apps/v1", "kind": "Deployment"},
+            {"apiVersion": "apps/v1", "kind": "Deploymint", "name": "a"},
+            {"apiVersion": "apps/v1", "kind": "Deploymint", "name": "b"},
+            {"apiVersion": "example.org/v1", "kind": "Widget"},
+        ]}),
+    );
+    let mut status = PropagationStatus::default();
+    let told = |selector: &ResourceSelector| match selector.kind.as_str() {
+        "Deploymint" => Some(Unserved::NotServed),
+        "Widget" => Some(Unserved::NotShown("conversion failed".into())),
+        _ => None,
+    };
+    kinds_served(&policy, told, NOW, &mut status);
+    let condition = Condition::find(&status.conditions, "KindsServed").unwrap();
+    assert_eq!(
+        (condition.status.as_str(), condition.reason.as_str()),
+        ("False", "NotServed")
+    );
+    assert_eq!(
+        condition.message,
+        "nothing is propagated of apps/v1 Deploymint (the hub does not serve it), example.org/v1 Widget (the hub does not \
+         show its objects: conversion failed)"
+    );
+    kinds_served(&policy, |_| None, NOW, &mut status);
+    assert_eq!(Condition::find(&status.conditions, "KindsServed"), None);
 }

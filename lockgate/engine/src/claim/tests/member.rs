@@ -59,6 +59,7 @@ impl Member {
             work_id: "work",
             cluster: &self.cluster,
             replicas: None,
+            keeps: false,
             completions: None,
             reviser: None,
             overrides: &self.overrides,

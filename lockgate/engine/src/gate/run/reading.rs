@@ -1,11 +1,12 @@
 //! What a Work says of a rollout: what its member was told, and how it is with that.
 
 use jiff::Timestamp;
+use lockgate_api::work::ManifestStatus;
 use lockgate_api::{Condition, ObjectMeta, Work, keys};
 use serde_json::Value;
 
 use super::{Marks, Seen};
-use crate::observe::{Health, is_applied, is_behind};
+use crate::observe::{Health, has_rule, is_applied, is_behind};
 
 /// What a member was told, as its Work says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,8 +66,9 @@ impl Marks {
     }
 }
 
-/// How a member is with what its Work holds. What it said of anything older does not count.
-pub fn seen(work: &Work) -> Seen {
+/// How a member is with what its Work holds. What it said of anything older does not count. `judged`: whether a script says
+/// how such objects are.
+pub fn seen(work: &Work, judged: bool) -> Seen {
     if !is_applied(work) {
         let refused = Condition::find(&work.status.conditions, "Applied").is_some_and(|condition| {
             !condition.is_true() && condition.observed_generation == Some(work.metadata.generation)
@@ -81,20 +83,108 @@ pub fn seen(work: &Work) -> Seen {
         return Seen::Unknown;
     }
     match Health::parse(&object.health) {
-        Health::Healthy => Seen::Well,
-        Health::Unknown => Seen::Applied,
         Health::Unhealthy if object.status.as_ref().is_some_and(has_given_up) => Seen::Bad,
         Health::Unhealthy => Seen::UnderWay,
+        // While old replicas are there, it may be they that are well.
+        _ if !judged && is_replacing(object) => Seen::UnderWay,
+        // A Job that failed is not well, although no rule says so.
+        _ if !judged && object.status.as_ref().is_some_and(has_failed) => Seen::Bad,
+        Health::Healthy if judged || says_how_it_is(object) => Seen::Well,
+        Health::Healthy | Health::Unknown => Seen::Applied,
     }
+}
+
+/// Whether a Deployment still has replicas of what it was before.
+fn is_replacing(object: &ManifestStatus) -> bool {
+    let count = |field: &str| {
+        let status = object.status.as_ref();
+        status.and_then(|status| status[field].as_i64()).unwrap_or(0)
+    };
+    object.identifier.group == "apps"
+        && object.identifier.kind == "Deployment"
+        && count("replicas") > count("updatedReplicas")
+}
+
+/// Whether there is a rule for objects of a kind, or the object itself says how it is.
+fn says_how_it_is(object: &ManifestStatus) -> bool {
+    let mut said = object.status.iter().flat_map(conditions);
+    has_rule(&object.identifier.group, &object.identifier.kind)
+        || said.any(|condition| {
+            matches!(
+                condition["type"].as_str(),
+                Some("Ready" | "Available" | "Complete")
+            ) && condition["status"] == "True"
+        })
 }
 
 /// Whether an object says that it will not become well by itself.
 fn has_given_up(status: &Value) -> bool {
-    let conditions = status["conditions"].as_array();
-    conditions.into_iter().flatten().any(|condition| {
-        condition["type"] == "Progressing"
-            && condition["status"] == "False"
-            && condition["reason"] == "ProgressDeadlineExceeded"
-            || condition["type"] == "Failed" && condition["status"] == "True"
-    })
+    has_failed(status)
+        || conditions(status).any(|condition| {
+            condition["type"] == "Progressing"
+                && condition["status"] == "False"
+                && condition["reason"] == "ProgressDeadlineExceeded"
+        })
+}
+
+fn has_failed(status: &Value) -> bool {
+    conditions(status).any(|condition| condition["type"] == "Failed" && condition["status"] == "True")
+}
+
+fn conditions(status: &Value) -> impl Iterator<Item = &Value> {
+    status["conditions"].as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn seen_of(kind: &str, health: &str, status: Value, judged: bool) -> Seen {
+        let (group, kind) = kind.split_once('/').unwrap_or(("", kind));
+        let work = json!({
+            "metadata": {"generation": 1},
+            "status": {
+                "conditions": [{"type": "Applied", "status": "True", "observedGeneration": 1}],
+                "manifestStatuses": [{
+                    "identifier": {"group": group, "kind": kind}, "status": status, "health": health,
+                }],
+            },
+        });
+        seen(&serde_json::from_value(work).unwrap(), judged)
+    }
+
+    #[test]
+    fn who_has_no_rule_and_says_nothing_is_applied() {
+        let failed = json!({"conditions": [{"type": "Failed", "status": "True"}]});
+        let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
+        let ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+        for (kind, health, status, judged, expected) in [
+            ("apps/Deployment", "Healthy", json!({}), false, Seen::Well),
+            ("apps/Deployment", "Unhealthy", json!({}), false, Seen::UnderWay),
+            (
+                "apps/Deployment",
+                "Healthy",
+                json!({"replicas": 2, "updatedReplicas": 1}),
+                false,
+                Seen::UnderWay,
+            ),
+            ("ConfigMap", "Healthy", json!({}), false, Seen::Applied),
+            ("example.com/Boat", "Healthy", json!({}), false, Seen::Applied),
+            ("example.com/Boat", "Healthy", json!({}), true, Seen::Well),
+            ("example.com/Boat", "Healthy", ready, false, Seen::Well),
+            ("example.com/Boat", "Unknown", json!({}), false, Seen::Applied),
+            ("batch/Job", "Healthy", json!({"active": 1}), false, Seen::Applied),
+            ("batch/Job", "Healthy", complete, false, Seen::Well),
+            ("batch/Job", "Healthy", failed.clone(), false, Seen::Bad),
+            ("batch/Job", "Healthy", failed, true, Seen::Well),
+        ] {
+            assert_eq!(
+                seen_of(kind, health, status, judged),
+                expected,
+                "{kind} {health} {judged}"
+            );
+        }
+    }
 }

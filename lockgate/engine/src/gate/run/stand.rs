@@ -25,7 +25,10 @@ pub(super) struct Stand {
 /// How a cluster stands towards what it is to get.
 pub(super) fn stand(member: &Member<'_>, input: &RunInput<'_>, rules: &Rules, stamp: Timestamp) -> Stand {
     let now = input.now;
-    let digest = member.told.map(|told| told.digest.as_str());
+    // What was everywhere goes back to where it was as soon as it may.
+    let unsent = member.unsent && !input.record.is_settled();
+    let told = member.told.filter(|_| !unsent);
+    let digest = told.map(|told| told.digest.as_str());
     let at = if digest == Some(member.wanted) {
         Some(Target::Wanted)
     } else if digest.is_some() && digest == kept(member, input) {
@@ -34,9 +37,7 @@ pub(super) fn stand(member: &Member<'_>, input: &RunInput<'_>, rules: &Rules, st
         None
     };
     // What it was told by a rollout that is not over; before that, it has nothing before it.
-    let told = member
-        .told
-        .filter(|told| told.revision > input.record.good_revision());
+    let told = told.filter(|told| told.revision > input.record.good_revision());
     let mut stand = Stand {
         at,
         status: if at.is_some() {
@@ -159,7 +160,9 @@ pub(super) fn block(input: &RunInput<'_>, rules: &Rules, stands: &mut [Stand]) {
         let gives_up = member.kept.is_some() && stand.at.is_none();
         // Who is held back has perhaps not given up what it was told to.
         let held = stand.status == Status::Suspended && stand.at.is_some();
-        !member.grows && (gives_up || held || class.list != List::Neither || class.status.is_failure())
+        // What was not sent does not say what the cluster has given up.
+        !member.grows
+            && (member.unsent || gives_up || held || class.list != List::Neither || class.status.is_failure())
     };
     let breaking = !input.leaving.is_empty() || input.members.iter().zip(&*stands).any(is_open);
     if !breaking {

@@ -42,6 +42,7 @@ fn member<'a>(cluster: &'a str, told: Option<&'a Told>, seen: Seen) -> Member<'a
         seen,
         suspended: false,
         resumed: false,
+        unsent: false,
         reach: Reach::Since(None),
         due: false,
         unmade: None,
@@ -235,6 +236,25 @@ fn a_suspended_cluster_takes_no_place_and_groups_wait_for_it() {
 }
 
 #[test]
+fn what_was_held_back_before_it_was_sent_takes_its_turn() {
+    let followed = progressive(json!({"maxConcurrency": 1, "minSuccessTime": "30s"}));
+    let record = record(2, 1);
+    let (unsent, mut well) = (told("new", 2, 0), told("new", 2, 0));
+    well.healthy_since = Some(time(5));
+    let mut members = [
+        member("a", Some(&unsent), Seen::Unknown),
+        member("b", Some(&well), Seen::Well),
+    ];
+    (members[0].unsent, members[0].resumed) = (true, true);
+    let groups = one_group(&members);
+    let run = decided(&record, &followed, &groups, &members, &[], 10);
+    assert_eq!(acts(&run), [Act::Hold, THERE]);
+    assert_eq!(run.steps[0].status, Status::ToApply);
+    let run = decided(&record, &followed, &groups, &members, &[], 40);
+    assert_eq!(acts(&run), [GO, THERE]);
+}
+
+#[test]
 fn fewer_replicas_and_removals_come_last() {
     let followed = progressive(json!({"maxConcurrency": 2, "minSuccessTime": "30s"}));
     let record = record(2, 1);
@@ -364,7 +384,7 @@ fn a_breach_leads_back_once_in_reverse_order() {
     assert!(run.rolls_back);
     assert_eq!(run.phase, Phase::RollingBack, "nobody takes it for the end");
     let breach = run.breach.clone();
-    record.conclude(&run, "intent");
+    record.conclude(&run, "intent", false, time(10));
     assert_eq!(
         record.back("intent").and_then(|back| back.to.clone()),
         record.good

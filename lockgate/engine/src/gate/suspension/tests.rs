@@ -201,3 +201,32 @@ fn the_status_is_a_view_that_settles() {
     policy.spec.suspension = None;
     assert_eq!(rollout_status(&policy, |_| true, later).suspended, "");
 }
+
+#[test]
+fn the_older_mark_holds_back_what_it_is_on_and_what_only_that_needs() {
+    let spec: BindingSpec = parsed(json!({
+        "clusters": [{ "name": "m1" }, { "name": "m2" }],
+        "requiredBy": [{ "namespace": "shop", "name": "web", "clusters": [{ "name": "m2" }, { "name": "m3" }] }],
+    }));
+    let referrer = Referrer {
+        namespace: "shop".into(),
+        name: "web".into(),
+        ..Referrer::default()
+    };
+    let referrers = [referrer];
+    let input = ReleaseInput {
+        spec: &spec,
+        rollouts: &[],
+        referrers: &referrers,
+    };
+    let clusters = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let marks = Marks {
+        own: clusters(&["m1"]),
+        referrers: BTreeMap::from([("shop/web".to_owned(), clusters(&["m2", "m3"]))]),
+    };
+    let holds = Holds::of(&input).with_marks(&marks);
+    assert_eq!(holds.on("m1"), [HeldBy::Mark]);
+    assert_eq!(holds.on("m2"), [], "its own policy places it there");
+    assert_eq!(holds.on("m3"), [HeldBy::Referrers(vec!["shop/web".into()])]);
+    assert_eq!(Holds::of(&input).on("m3"), []);
+}

@@ -70,14 +70,26 @@ fn dependencies_are_called_as_members_know_them() {
         on("Policy", "two", "other"),
         on("Policy", "third.three", ""),
         on("PolicySet", "all", ""),
+        on("PolicySet", "all", "other"),
         on("PolicySet", "missing", ""),
         on("ConfigurationPolicy", "one", ""),
     ]))
     .unwrap();
-    let set: PolicySet =
-        serde_json::from_value(json!({"metadata": {"name": "all"}, "spec": {"policies": ["x", "y"]}}))
-            .unwrap();
-    let spec = replica::spec(&root, "inform", &|name| (name == "all").then_some(&set));
+    let set = |policies: &[&str]| -> PolicySet {
+        serde_json::from_value(json!({"metadata": {"name": "all"}, "spec": {"policies": policies}})).unwrap()
+    };
+    let (own, other) = (set(&["x", "y.v1"]), set(&["z"]));
+    let find = |namespace: &str, name: &str| match (namespace, name) {
+        ("policies", "all") => Some(&own),
+        ("other", "all") => Some(&other),
+        _ => None,
+    };
+    let spec = replica::spec(&root, "inform", &find);
+    let needed: Vec<(&str, &str)> = replica::sets_needed(&root).into_iter().collect();
+    assert_eq!(
+        needed,
+        [("other", "all"), ("policies", "all"), ("policies", "missing")]
+    );
     let names: Vec<String> = spec
         .dependencies
         .iter()
@@ -90,7 +102,8 @@ fn dependencies_are_called_as_members_know_them() {
             "Policy other.two",
             "Policy third.three",
             "Policy policies.x",
-            "Policy policies.y",
+            "Policy policies.y.v1",
+            "Policy other.z",
             "PolicySet missing",
             "ConfigurationPolicy one",
         ]

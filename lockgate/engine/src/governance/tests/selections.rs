@@ -119,6 +119,34 @@ fn sets_place_their_policies_and_leave_clusters_out() {
     assert_eq!(names(&selection), ["0 b"]);
     assert_eq!(selection.placements[0].policy_set, "all");
     assert_eq!(selection.placements[0].exclusions[0].cluster_name, "c");
+    assert!(!selection.excludes_all);
+    // Whoever leaves out all of them means it: that is no placement that selects nothing.
+    let mut none = set.clone();
+    none.spec.exclusions[0].cluster_names.push("b".to_owned());
+    let through = |placement: &str| {
+        let mut through = simple("x", placement);
+        through["subjects"] =
+            json!([{"apiGroup": "policy.open-cluster-management.io", "kind": "PolicySet", "name": "all"}]);
+        through
+    };
+    let selection = selected(&[through("second")], std::slice::from_ref(&none), false);
+    assert!(selection.excludes_all && !selection.has_clusters());
+    assert_eq!(selection.unplaced, None);
+    // One that nobody leaves out, or of which nobody knows, is another matter.
+    let more = selected(
+        &[through("second"), simple("y", "first")],
+        std::slice::from_ref(&none),
+        false,
+    );
+    assert!(!more.excludes_all && more.has_clusters());
+    for placement in ["empty", "missing", "lost", "stale"] {
+        let selection = selected(
+            &[through("second"), simple("y", placement)],
+            std::slice::from_ref(&none),
+            false,
+        );
+        assert!(!selection.excludes_all, "{placement}");
+    }
 }
 
 #[test]

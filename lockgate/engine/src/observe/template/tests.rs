@@ -306,6 +306,7 @@ fn a_status_from_before_the_last_write_is_not_current() {
             work_generation: 2,
             uid: String::new(),
             version: version.to_owned(),
+            replicas: None,
         });
         work.status.manifest_statuses = vec![ManifestStatus {
             status: Some(json!({"generation": generation})),

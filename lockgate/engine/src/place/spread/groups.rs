@@ -2,7 +2,7 @@
 //!
 //! Sets of groups are tried in an order that does not depend on the order of clusters; one that suffices is not made larger.
 //! Of all that suffice the best is taken. The number of sets is bounded: where there are too many to try, the best groups
-//! are taken one after the other.
+//! are taken one after the other. Where replicas are shared by room, sets that have enough of it come before all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -74,6 +74,10 @@ struct Group {
     clusters: usize,
     present: usize,
     score: i64,
+    /// For how many replicas it has room.
+    room: i64,
+    /// What its richest clusters have room for, as many as may be chosen.
+    richest: Vec<i64>,
 }
 
 /// Chooses groups by one field. `fits` are sorted, the best first; `earlier` says how many groups of each field were chosen
@@ -106,9 +110,10 @@ pub(super) fn narrow<'a>(
         by_cluster,
         earlier,
         later,
+        want,
     };
     let found = search.all();
-    let Some(best) = search.best(&found, want.fresh) else {
+    let Some(best) = search.best(&found) else {
         return Err(format!(
             "no {name}s with enough clusters: {name}: {limits}, cluster: {by_cluster}; relax one of the spread constraints"
         ));
@@ -138,11 +143,27 @@ fn groups(fits: &[Fit<'_>], field: Field, limits: Limits, by_cluster: Limits, wa
             clusters: members.len(),
             present: members.iter().filter(|fit| fit.present).count(),
             score: score(&members, limits, by_cluster, want),
+            room: members
+                .iter()
+                .map(|fit| fit.capacity())
+                .fold(0, i64::saturating_add),
+            richest: richest(&members, by_cluster, want),
         })
         .collect();
     // By name already, which a stable sort keeps.
     groups.sort_by_key(|group| (group.clusters, -group.score));
     groups
+}
+
+/// What the richest clusters of a group have room for; nothing where nobody asks.
+fn richest(members: &[&Fit<'_>], by_cluster: Limits, want: Want) -> Vec<i64> {
+    if !want.dynamic || by_cluster.max == usize::MAX {
+        return Vec::new();
+    }
+    let mut rooms: Vec<i64> = members.iter().map(|fit| fit.capacity()).collect();
+    rooms.sort_unstable_by_key(|room| std::cmp::Reverse(*room));
+    rooms.truncate(by_cluster.max);
+    rooms
 }
 
 /// What a group is worth: the replicas that it can take, and then how much of it has the template already.
@@ -185,6 +206,7 @@ struct Search<'s, 'a> {
     by_cluster: Limits,
     earlier: &'s [(Field, usize)],
     later: &'s [(Field, Limits)],
+    want: Want,
 }
 
 impl Search<'_, '_> {
@@ -223,7 +245,10 @@ impl Search<'_, '_> {
         }
         if set.len() >= self.limits.min && self.suffices(set) {
             found.push(set.clone());
-            return true;
+            // Where they have not enough room, further groups may have.
+            if self.has_room(set) {
+                return true;
+            }
         }
         if set.len() >= self.limits.max {
             return true;
@@ -239,26 +264,58 @@ impl Search<'_, '_> {
         true
     }
 
-    /// The best groups, one after the other, until they suffice.
+    /// The best groups, one after the other, until they suffice: those where it is first, unless only others have the room.
     fn greedy(&self) -> Option<Vec<usize>> {
-        let mut order: Vec<usize> = (0..self.groups.len()).collect();
-        order.sort_by_key(|index| {
-            let group = &self.groups[*index];
-            (
-                std::cmp::Reverse(group.present),
-                -group.score,
-                std::cmp::Reverse(group.clusters),
-                &group.value,
-            )
-        });
-        let most = self.limits.max.min(order.len());
-        (self.limits.min..=most)
-            .map(|count| {
-                let mut set = order[..count].to_vec();
-                set.sort_unstable();
-                set
-            })
-            .find(|set| self.suffices(set))
+        let ordered = |by_present: bool| {
+            let mut order: Vec<usize> = (0..self.groups.len()).collect();
+            order.sort_by_key(|index| {
+                let group = &self.groups[*index];
+                (
+                    std::cmp::Reverse(if by_present { group.present } else { 0 }),
+                    -group.score,
+                    std::cmp::Reverse(group.clusters),
+                    &group.value,
+                )
+            });
+            order
+        };
+        let first = |order: &[usize], roomy: bool| {
+            let most = self.limits.max.min(order.len());
+            (self.limits.min..=most)
+                .map(|count| {
+                    let mut set = order[..count].to_vec();
+                    set.sort_unstable();
+                    set
+                })
+                .find(|set| self.suffices(set) && (!roomy || self.has_room(set)))
+        };
+        let by_present = ordered(true);
+        first(&by_present, true)
+            .or_else(|| first(&ordered(false), true))
+            .or_else(|| first(&by_present, false))
+    }
+
+    /// Whether as many clusters of these groups as may be chosen, one of each at least, have room for all replicas.
+    fn has_room(&self, set: &[usize]) -> bool {
+        if !self.want.dynamic {
+            return true;
+        }
+        let groups = || set.iter().map(|index| &self.groups[*index]);
+        let clusters: usize = groups().map(|group| group.clusters).sum();
+        let room = if clusters <= self.by_cluster.max {
+            groups().map(|group| group.room).fold(0, i64::saturating_add)
+        } else {
+            let firsts = groups().filter_map(|group| group.richest.first().copied());
+            let mut rest: Vec<i64> = groups()
+                .flat_map(|group| group.richest.iter().skip(1).copied())
+                .collect();
+            rest.sort_unstable_by_key(|room| std::cmp::Reverse(*room));
+            let more = rest
+                .into_iter()
+                .take(self.by_cluster.max.saturating_sub(set.len()));
+            firsts.chain(more).fold(0, i64::saturating_add)
+        };
+        room >= self.want.replicas
     }
 
     /// Whether these groups have enough clusters, all groups that were chosen by other fields, and enough of those that are
@@ -298,9 +355,10 @@ impl Search<'_, '_> {
                 .all(|(field, limits)| distinct(*field) >= limits.min)
     }
 
-    /// The best of the sets: what moves least, then the highest score, then the most clusters, then the first. If some of
-    /// its best groups suffice alone, those.
-    fn best<'f>(&self, found: &'f [Vec<usize>], fresh: bool) -> Option<&'f Vec<usize>> {
+    /// The best of the sets: what has room for all replicas, then what moves least, then the highest score, then the most
+    /// clusters, then the first. If some of its best groups suffice alone, those.
+    fn best<'f>(&self, found: &'f [Vec<usize>]) -> Option<&'f Vec<usize>> {
+        let fresh = self.want.fresh;
         let sum = |set: &[usize], of: &dyn Fn(&Group) -> i64| {
             set.iter()
                 .map(|index| of(&self.groups[*index]))
@@ -313,21 +371,24 @@ impl Search<'_, '_> {
                 sum(set, &|group| group.present as i64)
             };
             let score = sum(set, &|group| group.score);
-            (present, score, sum(set, &|group| group.clusters as i64))
+            let clusters = sum(set, &|group| group.clusters as i64);
+            (self.has_room(set), present, score, clusters)
         };
-        let mut best: Option<&Vec<usize>> = None;
+        let mut best = None;
         for set in found {
-            if best.is_none_or(|best| worth(set) > worth(best)) {
-                best = Some(set);
+            let worth = worth(set);
+            if best.as_ref().is_none_or(|(known, _)| worth > *known) {
+                best = Some((worth, set));
             }
         }
-        let winner = best?;
+        let (_, winner) = best?;
         let mut by_score = winner.clone();
         by_score.sort_by_key(|index| (-self.groups[*index].score, &self.groups[*index].value));
         let prefix = (1..by_score.len()).find_map(|count| {
             let mut prefix = by_score[..count].to_vec();
             prefix.sort_unstable();
-            let keeps = fresh || worth(&prefix).0 == worth(winner).0;
+            let (kept, all) = (worth(&prefix), worth(winner));
+            let keeps = kept.0 == all.0 && (fresh || kept.1 == all.1);
             found.iter().find(|set| keeps && **set == prefix)
         });
         Some(prefix.unwrap_or(winner))

@@ -1,5 +1,7 @@
 //! Which clusters are chosen where the placement spreads.
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// Clusters as `name provider region zone,zone room`.
@@ -207,6 +209,54 @@ fn room_counts_where_replicas_are_shared_by_it() {
 }
 
 #[test]
+fn groups_with_room_come_before_those_where_it_is() {
+    // `a` has one replica and is full then; what is there does not count for more than that all fit.
+    let lines = ["a p eu z 4", "b p us z 100", "c p us z 9", "d p ap z 3"];
+    let one = [constraint("region", 1, 1), constraint("cluster", 1, 9)];
+    assert_eq!(chosen(&lines, 5, &one, &dynamic(), &["a"]), "a:5");
+    assert_eq!(chosen(&lines, 10, &one, &dynamic(), &["a"]), "b:9 c:1");
+    // A second region is taken where one has not enough room.
+    let two = [constraint("region", 1, 2), constraint("cluster", 1, 9)];
+    assert_eq!(chosen(&lines, 110, &two, &dynamic(), &["a"]), "a:5 b:96 c:9");
+    // One cluster of the region: the one that has the room.
+    let single = [constraint("region", 1, 1), constraint("cluster", 1, 1)];
+    assert_eq!(chosen(&lines, 50, &single, &dynamic(), &["c"]), "b:50");
+    // No region has it: what is there stays chosen, and it is said what is missing.
+    let none = chosen(&lines, 500, &one, &dynamic(), &["a"]);
+    assert!(none.contains("are not enough to schedule"), "{none}");
+}
+
+#[test]
+fn fields_are_met_together() {
+    let all = [
+        constraint("provider", 2, 2),
+        constraint("region", 2, 2),
+        constraint("cluster", 2, 2),
+    ];
+    // The best of each field alone would be a and c, and then no second region.
+    let lines = ["a p1 r1 z 1", "b p1 r2 z 1", "c p2 r1 z 1"];
+    assert_eq!(chosen(&lines, 1, &all, &Value::Null, &[]), "b c");
+}
+
+#[test]
+fn a_spread_that_cannot_be_met_tells_every_cluster() {
+    let spec =
+        spec(json!({ "replicas": 2, "placement": { "spreadConstraints": [constraint("region", 4, 4)] } }));
+    let placed = place(&input(&spec, &world(&WORLD)));
+    assert_eq!(placed.rejected.len(), WORLD.len());
+    for rejection in &placed.rejected {
+        assert_eq!(rejection.reason, RejectionReason::SpreadUnmet);
+        assert!(rejection.message.contains("for region "), "{}", rejection.message);
+        assert!(!rejection.help.is_empty());
+    }
+    let why = explain(&placed).unwrap();
+    assert!(
+        why.contains("a, b, c: it fits, for region eu, and the spread"),
+        "{why}"
+    );
+}
+
+#[test]
 fn many_groups_are_bounded() {
     // More sets of zones than anybody could try.
     let lines: Vec<String> = (0..200).map(|n| format!("c{n:03} p r z{n:03} {n}")).collect();
@@ -215,4 +265,60 @@ fn many_groups_are_bounded() {
     let names = chosen(&lines, 1, &constraints, &Value::Null, &["c150"]);
     assert_eq!(names.split(' ').count(), 20, "{names}");
     assert!(names.contains("c150"), "{names}");
+}
+
+proptest! {
+    #![proptest_config(crate::properties::cases(512))]
+
+    /// A spread is refused only if no clusters whatsoever meet it.
+    #[test]
+    fn what_can_be_met_is_met(
+        places in prop::collection::vec((0..3_u8, 0..3_u8, 1..8_u8), 1..7),
+        limits in prop::collection::vec((0..4_usize, 1..4_i64, 0..3_i64), 1..4),
+    ) {
+        let lines: Vec<String> = places
+            .iter()
+            .enumerate()
+            .map(|(n, (provider, region, zones))| {
+                let zones: Vec<String> = (0..3).filter(|zone| (zones >> zone) & 1 == 1).map(|zone| format!("z{zone}")).collect();
+                format!("c{n} p{provider} r{region} {} 1", zones.join(","))
+            })
+            .collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let fields = ["cluster", "provider", "region", "zone"];
+        let mut limits: Vec<(usize, i64, i64)> = limits.iter().map(|(field, min, more)| (*field, *min, min + more)).collect();
+        limits.sort();
+        limits.dedup_by_key(|(field, ..)| *field);
+        let constraints: Vec<Value> = limits.iter().map(|(field, min, max)| constraint(fields[*field], *min, *max)).collect();
+        let clusters = world(&lines);
+        let meets = |set: u32| {
+            let taken: Vec<&Arc<Cluster>> = clusters.iter().enumerate().filter(|(n, _)| (set >> n) & 1 == 1).map(|(_, c)| c).collect();
+            limits.iter().all(|(field, min, max)| {
+                let mut values: Vec<&str> = taken
+                    .iter()
+                    .flat_map(|cluster| match field {
+                        0 => vec![cluster.metadata.name.as_str()],
+                        1 => vec![cluster.spec.provider.as_str()],
+                        2 => vec![cluster.spec.region.as_str()],
+                        _ => cluster.spec.zones.iter().map(String::as_str).collect(),
+                    })
+                    .collect();
+                values.sort_unstable();
+                values.dedup();
+                (*min..=*max).contains(&(values.len() as i64))
+            })
+        };
+        let can_be_met = (1..1_u32 << clusters.len()).any(meets);
+        let spec = spec(json!({ "replicas": 1, "placement": { "spreadConstraints": constraints } }));
+        let placed = place(&input(&spec, &clusters));
+        match &placed.verdict {
+            Verdict::Clusters(targets) => {
+                let set = targets.iter().map(|target| {
+                    1_u32 << clusters.iter().position(|cluster| cluster.metadata.name == target.name).unwrap()
+                });
+                prop_assert!(meets(set.sum()), "{targets:?}");
+            }
+            other => prop_assert!(!can_be_met, "{lines:?} {limits:?}: {other:?}"),
+        }
+    }
 }

@@ -2,10 +2,13 @@
 
 use lockgate_api::Condition;
 use lockgate_api::ocm::placement::PlacementStatus;
+use proptest::prelude::*;
 
 use super::super::explain::explain;
+use super::super::sets::Unknown;
 use super::super::tell;
 use super::*;
+use crate::properties::cases;
 
 fn weights(mode: &str, configurations: Value) -> Value {
     json!({"numberOfClusters": 1, "prioritizerPolicy": {"mode": mode, "configurations": configurations}})
@@ -54,8 +57,37 @@ fn the_usual_prioritizers_are_steady_and_balance() {
     assert_eq!(scores(&world, usual), ["c4:200", "c3:100", "c2:32", "c1:-100"]);
     let additive = weights("Additive", json!([built_in("Balance", 3), built_in("Steady", 0)]));
     assert_eq!(scores(&world, additive), ["c4:300", "c3:300", "c2:96", "c1:-300"]);
+    // Below zero the one says nothing, and the other prefers what others use.
     let exact = weights("Exact", json!([built_in("Steady", -2)]));
-    assert_eq!(scores(&world, exact), ["c1:0", "c2:0", "c3:0", "c4:-200"]);
+    assert_eq!(scores(&world, exact), ["c4:0", "c1:0", "c2:0", "c3:0"]);
+    let exact = weights("Exact", json!([built_in("Balance", -1)]));
+    assert_eq!(scores(&world, exact), ["c4:100", "c1:100", "c2:-32", "c3:-100"]);
+}
+
+proptest! {
+    #![proptest_config(cases(256))]
+
+    /// Whatever prioritizers weigh: who was decided a moment ago is decided again.
+    #[test]
+    fn deciding_again_decides_the_same(
+        weighs in (-10..=10i32, -10..=10i32, -10..=10i32),
+        used in proptest::collection::vec(0..4usize, 6),
+        decided in proptest::collection::vec(any::<bool>(), 6),
+        number in 0..6usize,
+    ) {
+        const NAMES: [&str; 6] = ["c1", "c2", "c3", "c4", "c5", "c6"];
+        let mut world = World::of(fleet(6));
+        world.used = NAMES.into_iter().zip(used).collect();
+        world.decided = NAMES.into_iter().zip(decided).filter_map(|(name, is)| is.then_some(name)).collect();
+        world.said = Said(vec![("c2", "usage", "cpu", 80), ("c3", "usage", "cpu", -60)]);
+        let (balance, steady, add_on) = weighs;
+        let cpu = json!({"type": "AddOn", "addOn": {"resourceName": "usage", "scoreName": "cpu"}});
+        let spec = json!({"numberOfClusters": number, "prioritizerPolicy": {"mode": "Exact", "configurations": [
+            built_in("Balance", balance), built_in("Steady", steady), {"scoreCoordinate": cpu, "weight": add_on}]}});
+        let first = world.selects(spec.clone());
+        world.decided = NAMES.into_iter().filter(|name| first.iter().any(|one| one == name)).collect();
+        prop_assert_eq!(world.selects(spec), first);
+    }
 }
 
 /// Others that come later do not move what is decided, so that deciding again decides the same.
@@ -132,12 +164,20 @@ fn placements_say_what_became_of_them() {
         choice,
         ..World::of(fleet(count))
     };
-    let sets = || Choice::Sets(["prod".to_owned(), "test".to_owned()].into());
-    let nothing = |missing: &[&str]| Choice::NoBindings {
+    let unknown = |missing: &[&str], unreadable: &[&str]| Unknown {
         missing: missing.iter().map(|set| (*set).to_owned()).collect(),
+        unreadable: unreadable.iter().map(|set| (*set).to_owned()).collect(),
+    };
+    let some = |unknown| Choice::Sets {
+        sets: ["prod".to_owned(), "test".to_owned()].into(),
+        unknown,
+    };
+    let sets = || some(Unknown::default());
+    let nothing = |missing: &[&str]| Choice::NoBindings {
+        unknown: unknown(missing, &[]),
     };
     let unbound = |missing: &[&str]| Choice::NoIntersection {
-        missing: missing.iter().map(|set| (*set).to_owned()).collect(),
+        unknown: unknown(missing, &[]),
         wanted: vec!["prod".to_owned(), "test".to_owned()],
     };
     let nobody =
@@ -153,6 +193,13 @@ fn placements_say_what_became_of_them() {
             json!({}),
             "False NoManagedClusterSetBindings: No valid ManagedClusterSetBindings found in placement namespace: there \
              is no ManagedClusterSet gone; the last decisions are kept",
+        ),
+        (
+            world(some(unknown(&["gone"], &["bad"])), 3),
+            json!({}),
+            "True AllDecisionsScheduled: All cluster decisions scheduled; there is no ManagedClusterSet gone, and the \
+             selector cannot be read of ManagedClusterSet bad: clusters that were selected stay until that is mended or \
+             the binding is deleted",
         ),
         (
             world(unbound(&[]), 0),
@@ -270,12 +317,11 @@ fn every_cluster_has_its_reason() {
         "predicates": [{"requiredClusterSelector": {"labelSelector": {"matchLabels": {"tier": "gold"}}}}]});
     // The fleet is larger than the sets.
     let rules = Rules::read(&placement(spec)).unwrap();
-    let decided = BTreeSet::new();
     let input = Input {
         rules: &rules,
         choice: &world.choice,
         candidates: all.iter().take(5).collect(),
-        decided: &decided,
+        is_decided: &|_| false,
         context: Context {
             used: &|_| 0,
             most_used: 0,
@@ -283,7 +329,9 @@ fn every_cluster_has_its_reason() {
         },
         now: now(),
     };
-    let outcome = decide(&input, |cluster| rules.matches(cluster, &world.said));
+    let outcome = decide(&input, |place| {
+        rules.matches(input.candidates[place], &world.said)
+    });
     let explained = explain(&input, &outcome, &all, &[]);
     let words: Vec<String> = explained
         .iter()

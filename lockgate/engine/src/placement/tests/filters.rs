@@ -347,24 +347,67 @@ fn those_that_leave_or_have_not_joined_or_are_not_accepted_are_not_selected() {
 #[test]
 fn sets_are_those_that_are_bound_and_there_and_wanted() {
     type Sets = &'static [&'static str];
-    // What is bound, what is wanted, and what comes of it.
-    let cases: [(Sets, Sets, Result<Sets, &str>); 7] = [
-        (&["a", "b"], &[], Ok(&["a", "b"])),
-        (&["a", "b"], &["b"], Ok(&["b"])),
-        (&["a", "gone"], &["a", "c"], Ok(&["a"])),
-        (&[], &[], Err("bindings ")),
-        (&["gone"], &[], Err("bindings gone")),
-        (&["a"], &["c"], Err("intersection ")),
-        (&["a"], &["gone"], Err("intersection gone")),
+    // What is bound, what is wanted, and what comes of it: sets, and those of which nobody can tell who belongs to them.
+    let cases: [(Sets, Sets, Result<Sets, &str>, &str); 11] = [
+        (&["a", "b"], &[], Ok(&["a", "b"]), ""),
+        (&["a", "b"], &["b"], Ok(&["b"]), ""),
+        (
+            &["a", "gone"],
+            &[],
+            Ok(&["a"]),
+            "there is no ManagedClusterSet gone",
+        ),
+        (
+            &["a", "bad"],
+            &[],
+            Ok(&["a"]),
+            "the selector cannot be read of ManagedClusterSet bad",
+        ),
+        (&["a", "gone"], &["a", "c"], Ok(&["a"]), ""),
+        (
+            &["a", "bad"],
+            &["a", "bad"],
+            Ok(&["a"]),
+            "the selector cannot be read of ManagedClusterSet bad",
+        ),
+        (&[], &[], Err("bindings"), ""),
+        (
+            &["gone", "bad"],
+            &[],
+            Err("bindings"),
+            "there is no ManagedClusterSet gone, and the selector cannot be read of ManagedClusterSet bad",
+        ),
+        (&["a"], &["c"], Err("intersection"), ""),
+        (
+            &["a"],
+            &["gone"],
+            Err("intersection"),
+            "there is no ManagedClusterSet gone",
+        ),
+        (
+            &["a", "bad"],
+            &["bad"],
+            Err("intersection"),
+            "the selector cannot be read of ManagedClusterSet bad",
+        ),
     ];
-    for (bound, wanted, expected) in cases {
+    let (fine, bad) = (Membership::Labels(None), Membership::Unreadable("why".to_owned()));
+    for (bound, wanted, expected, says) in cases {
         let wanted: Vec<String> = wanted.iter().map(|set| (*set).to_owned()).collect();
-        let choice = choose(bound.iter().copied(), &wanted, |set| set != "gone");
-        let found = match &choice {
-            Choice::Sets(sets) => Ok(sets.iter().map(String::as_str).collect::<Vec<_>>()),
-            Choice::NoBindings { missing } => Err(format!("bindings {}", missing.join(","))),
-            Choice::NoIntersection { missing, .. } => Err(format!("intersection {}", missing.join(","))),
+        let choice = choose(bound.iter().copied(), &wanted, |set| match set {
+            "gone" => None,
+            "bad" => Some(&bad),
+            _ => Some(&fine),
+        });
+        let (found, unknown) = match &choice {
+            Choice::Sets { sets, unknown } => {
+                (Ok(sets.iter().map(String::as_str).collect::<Vec<_>>()), unknown)
+            }
+            Choice::NoBindings { unknown } => (Err("bindings".to_owned()), unknown),
+            Choice::NoIntersection { unknown, .. } => (Err("intersection".to_owned()), unknown),
         };
+        assert_eq!(unknown.to_string(), says, "{bound:?} {wanted:?}");
+        assert_eq!(choice.keeps_decided(), found.is_ok() && !says.is_empty());
         assert_eq!(
             found,
             expected.map(<[&str]>::to_vec).map_err(str::to_owned),
@@ -391,4 +434,12 @@ fn members_of_sets() {
     let some =
         set(json!({"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"tier": "gold"}}}));
     assert!(some.includes(&labelled("tier", "gold")) && !some.includes(&inside));
+    let unreadable = set(json!({"selectorType": "LabelSelector", "labelSelector": {
+        "matchExpressions": [{"key": "tier", "operator": "Like", "values": ["gold"]}]}}));
+    assert!(!unreadable.includes(&inside) && unreadable.trouble().is_some_and(|why| why.contains("Like")));
+    assert!(
+        [&exclusive, &all, &none, &some]
+            .iter()
+            .all(|set| set.trouble().is_none())
+    );
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use lockgate_api::ocm::configuration::RelatedObject;
 use lockgate_engine::comply::diff::difference;
-use lockgate_engine::comply::{Fault, Judged, Recreate, Remedy, Standing, Template, is_same, status_fits};
+use lockgate_engine::comply::{
+    Fault, Judged, Recreate, Remedy, Standing, Template, Unpruned, is_same, status_fits,
+};
 use lockgate_engine::object;
 use serde_json::Value;
 
@@ -28,19 +30,25 @@ pub(super) enum Tried {
     Immutable(Fault),
 }
 
+/// What was tried: the place of the template among those of its policy, uid and version of the object. Several templates may
+/// speak of one object, and each has its own answer.
+pub(super) type Try = (usize, String, String);
+
 /// The tries that are worth remembering, and what was refused.
-type Kept = (Option<((String, String), Tried)>, Option<String>);
+type Kept = (Option<(Try, Tried)>, Option<String>);
 
 /// One template on its way to its objects.
 pub(super) struct Carrying<'a> {
     pub(super) visit: &'a Visit<'a>,
     pub(super) template: &'a Template,
+    /// Its place among those of its policy.
+    pub(super) place: usize,
     pub(super) resource: &'a Resource,
     pub(super) cache: &'a Arc<Cache>,
     pub(super) enforce: bool,
     /// The name under which this policy makes objects.
     pub(super) maker: &'a str,
-    pub(super) tried: &'a BTreeMap<(String, String), Tried>,
+    pub(super) tried: &'a BTreeMap<Try, Tried>,
 }
 
 impl Carrying<'_> {
@@ -176,6 +184,7 @@ impl Carrying<'_> {
         status_differs: bool,
     ) -> Result<Kept, SendError> {
         let id = (
+            self.place,
             object::meta_text(live, "uid").to_owned(),
             object::meta_text(live, "resourceVersion").to_owned(),
         );
@@ -376,8 +385,8 @@ impl Carrying<'_> {
 }
 
 impl Visit<'_> {
-    /// Deletes objects that nobody speaks of any more; gives those that are still there.
-    pub(super) async fn prune(&self, objects: &[RelatedObject]) -> Result<Vec<RelatedObject>, SendError> {
+    /// Deletes objects that nobody speaks of any more; gives those that are still there, and why.
+    pub(super) async fn prune(&self, objects: &[RelatedObject]) -> Result<Vec<Unpruned>, SendError> {
         let mut left = Vec::new();
         for related in objects {
             let object = &related.object;
@@ -388,18 +397,34 @@ impl Visit<'_> {
             let uid = related.properties.as_ref().map_or("", |known| &known.uid);
             self.may_write()?;
             let path = resource.object(&object.metadata.namespace, &object.metadata.name);
-            match self.link.delete_answer(&path, &of_uid(uid)).await {
+            let (is_going, why) = match self.link.delete_answer(&path, &of_uid(uid)).await {
                 // Of another uid it is somebody else's.
-                Ok(Deleted::Gone) | Err(LinkError::NotFound | LinkError::Conflict) => {}
-                Ok(Deleted::Going(_)) => left.push(related.clone()),
-                Err(error @ LinkError::Refused { code: 400..500, .. }) => {
-                    tracing::warn!(cluster = %self.cluster(), policy = %self.name, %error, "not pruned");
-                    left.push(related.clone());
-                }
-                Err(error) => return Err(SendError::Member(error)),
-            }
+                Ok(Deleted::Gone) | Err(LinkError::NotFound | LinkError::Conflict) => continue,
+                Ok(Deleted::Going(answer)) => (true, going(&answer)),
+                Err(error) => (false, said(&error)?),
+            };
+            left.push(Unpruned {
+                object: related.clone(),
+                is_going,
+                why,
+            });
         }
         Ok(left)
+    }
+}
+
+/// What keeps an object that is being deleted.
+fn going(answer: &[u8]) -> String {
+    let object: Value = serde_json::from_slice(answer).unwrap_or_default();
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    let names: Vec<&str> = finalizers
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    match names.as_slice() {
+        [] => "it is being deleted".to_owned(),
+        names => format!("it is being deleted, and waits for {}", names.join(", ")),
     }
 }
 

@@ -8,12 +8,13 @@ use lockgate_api::ocm::ConfigurationPolicy;
 use lockgate_api::ocm::configuration::ConfigurationStatus;
 use lockgate_api::ocm::policy::COMPLIANT;
 use lockgate_engine::comply::{
-    Concluded, Evaluated, Every, Outcome, Prune, Rules, Served, Subject, awaits_status, conclude, is_new,
-    judge, rules,
+    Evaluated, Every, Known as KnownObjects, Outcome, Prune, Rules, Served, Subject, awaits_status, conclude,
+    judge, rules, status::is_forgotten, words,
 };
 use lockgate_engine::object;
+use machinery_value::hash::canonical_hash;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::dispatching::SendError;
 use super::watches::{Known, Watched};
@@ -24,8 +25,9 @@ use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::template::encode_status;
 
-/// What a policy's uid follows in the name under which it makes objects. A policy that is stopped between making an object
-/// and saying so knows by that name that it is its own to remove.
+/// What follows from the names of a policy and of its template comes after this in the name under which objects are made. A
+/// policy that is stopped between making an object and saying so, or whose status somebody deletes, knows by that name that the
+/// object is its own to remove.
 const MAKER: &str = "lockgate-policy-";
 
 /// What came of one ConfigurationPolicy.
@@ -36,6 +38,10 @@ pub(super) struct Looked {
     pub(super) due: Option<Timestamp>,
     /// What the member refused, and may not refuse later.
     pub(super) refused: Option<String>,
+    /// Whether something that is to be pruned only takes its time.
+    pub(super) is_going: bool,
+    /// Whether the member does not keep what it must know to prune.
+    pub(super) forgets: bool,
     /// Since when it enforces and nothing is wrong but a status that has not come yet.
     pub(super) awaits_since: Option<Timestamp>,
 }
@@ -55,7 +61,10 @@ impl Visit<'_> {
             Ok(rules) => self.namespaces(rules, watched).await?,
             Err(_) => Vec::new(),
         };
+        let enforces = memory.rules.as_ref().as_ref().is_ok_and(|rules| rules.enforce);
         let must = fresh
+            // What is still to go is tried again.
+            || enforces && !previous.pending_prune.is_empty()
             || previous.last_evaluated_generation != Some(policy.metadata.generation)
             || previous.compliant.is_empty()
             || memory
@@ -76,6 +85,8 @@ impl Visit<'_> {
                     status: previous,
                     due,
                     refused: None,
+                    is_going: false,
+                    forgets: false,
                     awaits_since: None,
                 });
             }
@@ -83,24 +94,46 @@ impl Visit<'_> {
         memory.evaluated = now;
         memory.namespaces = Some(namespaces.clone());
         let rules = memory.rules.clone();
-        let (outcomes, refused) = match &*rules {
+        let (outcomes, mut refused) = match &*rules {
             Ok(rules) => {
                 self.judge_all(policy, rules, &namespaces, &mut memory, watched)
                     .await?
             }
             Err(fault) => (vec![Err(fault.clone())], None),
         };
-        let concluded = conclude(
-            &previous,
-            &Evaluated {
-                outcomes: &outcomes,
-                generation: policy.metadata.generation,
-                enforce: rules.as_ref().as_ref().is_ok_and(|rules| rules.enforce),
-                prune: rules::prune(&policy.spec),
-                now,
-            },
-        );
-        let status = self.conclude(policy, &previous, concluded).await?;
+        let evaluated = Evaluated {
+            outcomes: &outcomes,
+            generation: policy.metadata.generation,
+            enforce: enforces,
+            prune: rules::prune(&policy.spec),
+            unpruned: None,
+            never: rules.as_ref().as_ref().map_or((false, false), Rules::never),
+            now,
+        };
+        let mut concluded = conclude(&previous, &evaluated);
+        let mut unpruned = Vec::new();
+        if !concluded.prune.is_empty() {
+            unpruned = self.prune(&concluded.prune).await?;
+            let unpruned = Some(unpruned.as_slice());
+            concluded = conclude(
+                &previous,
+                &Evaluated {
+                    unpruned,
+                    ..evaluated
+                },
+            );
+        }
+        let status = concluded.status;
+        let kept = self.write(policy, &previous, &status).await?;
+        let forgets = kept.is_some_and(|kept| is_forgotten(&status, &kept, evaluated.prune));
+        refused = refused.or_else(|| {
+            let stays = unpruned.first()?;
+            Some(format!(
+                "{} is to be pruned and is still there: {}",
+                words::name(&stays.object.object),
+                stays.why
+            ))
+        });
         let due = match (&*rules, status.compliant == COMPLIANT) {
             (Ok(rules), compliant) => match rules.every(compliant) {
                 Every::After(wait) => Some(later(now, wait)),
@@ -109,39 +142,35 @@ impl Visit<'_> {
             (Err(_), _) => None,
         };
         self.keep_memory(policy, memory);
-        let enforces = rules.as_ref().as_ref().is_ok_and(|rules| rules.enforce);
-        let awaits_since = awaits_status(&outcomes, &status).filter(|_| enforces);
+        let awaits_since = awaits_status(&outcomes, &status).filter(|_| enforces && unpruned.is_empty());
         Ok(Looked {
             status,
             due,
             refused,
+            is_going: unpruned.iter().any(|one| one.is_going),
+            forgets,
             awaits_since,
         })
     }
 
-    /// Prunes what is to go, and writes the status if it says something new.
-    async fn conclude(
+    /// Writes the status if it says something new; gives what the member kept of it.
+    async fn write(
         &self,
         policy: &ConfigurationPolicy,
         previous: &ConfigurationStatus,
-        concluded: Concluded,
-    ) -> Result<ConfigurationStatus, SendError> {
-        let Concluded { mut status, prune } = concluded;
-        if !prune.is_empty() {
-            let left = self.prune(&prune).await?;
-            status.pending_prune = left;
-        }
-        if status == *previous {
-            return Ok(status);
+        status: &ConfigurationStatus,
+    ) -> Result<Option<ConfigurationStatus>, SendError> {
+        if status == previous {
+            return Ok(None);
         }
         self.may_write()?;
         let templates = self.own.templates();
         let resource = templates.resource();
         let key = Key::new(self.cluster(), &policy.metadata.name);
-        let body = encode_status(resource, &policy.metadata, &status);
+        let body = encode_status(resource, &policy.metadata, status);
         let path = resource.status(&key.namespace, &key.name);
-        let _: Value = self.put(templates, &key, &path, body).await?;
-        Ok(status)
+        let written: ConfigurationPolicy = self.put(templates, &key, &path, body).await?;
+        Ok(written.status)
     }
 
     /// What is remembered of a ConfigurationPolicy, as far as it is still the same.
@@ -241,10 +270,12 @@ impl Visit<'_> {
         let mut outcomes = Vec::with_capacity(rules.templates.len());
         let mut refused = None;
         let tried = std::mem::take(&mut memory.tried);
-        let maker = format!("{MAKER}{}", policy.metadata.uid);
+        let maker = maker(self.name, &policy.metadata.name);
+        let previous = policy.status.clone().unwrap_or_default();
+        let known = KnownObjects::of(&previous);
         let prunes_own = rules::prune(&policy.spec) == Prune::IfCreated;
         let subjects = self.subjects(rules, namespaces).await?;
-        for (template, subject) in rules.templates.iter().zip(subjects) {
+        for (place, (template, subject)) in rules.templates.iter().zip(subjects).enumerate() {
             let (subject, resource) = match subject {
                 Ok(found) => found,
                 Err(fault) => {
@@ -259,6 +290,7 @@ impl Visit<'_> {
                 let carried = super::carry::Carrying {
                     visit: self,
                     template,
+                    place,
                     resource: &resource,
                     cache: &cache,
                     enforce,
@@ -266,7 +298,7 @@ impl Visit<'_> {
                     tried: &tried,
                 };
                 let (kept, no) = carried.carry(one).await?;
-                if prunes_own && is_new(policy.status.as_ref(), &subject, one) {
+                if prunes_own && known.is_new(&subject, one) {
                     one.made = carried.is_maker(one).await?;
                 }
                 memory.tried.extend(kept);
@@ -313,6 +345,13 @@ impl Visit<'_> {
             Err(error) => Err(SendError::Member(error)),
         }
     }
+}
+
+/// The name under which a template of a policy makes objects: the same after both were made again. Names of managers have at
+/// most 128 characters.
+fn maker(policy: &str, template: &str) -> String {
+    let id = canonical_hash(&json!([policy, template])).to_string();
+    format!("{MAKER}{id}")
 }
 
 /// What a template speaks of, and where that is served.

@@ -43,6 +43,11 @@ impl Own {
             .all(|cache| cache.synced() || cache.trouble().is_some())
     }
 
+    pub(super) fn hurry(&self) {
+        self.copies.hurry();
+        self.templates.hurry();
+    }
+
     /// Whether the member does not serve what is followed.
     fn lacks_definitions(&self) -> bool {
         [self.copies(), self.templates()]

@@ -4,7 +4,7 @@ use lockgate_api::ocm::policy::{PARENT_POLICY, Policy, ROOT_POLICY};
 use lockgate_api::ocm::{CLUSTER_NAMESPACE, ConfigurationPolicy};
 use lockgate_engine::comply::replica::{self, Planned};
 use lockgate_engine::comply::rules;
-use lockgate_engine::comply::{Prune, status};
+use lockgate_engine::comply::{Prune, status, words};
 use lockgate_engine::governance::revision::Mark;
 use lockgate_engine::object;
 use serde_json::{Value, json};
@@ -193,14 +193,15 @@ impl Visit<'_> {
             let status = template.status.clone().unwrap_or_default();
             let left = self.prune(&status::all_that_goes(&status, prune)).await?;
             if let Some(first) = left.first() {
-                let object = &first.object;
                 let more = match left.len() {
                     1 => String::new(),
-                    count => format!(" and {} more", count - 1),
+                    count => format!("; and {} more", count - 1),
                 };
                 return Ok(Some(format!(
-                    "objects of ConfigurationPolicy {} are to go and are still there: {} {}{more}",
-                    template.metadata.name, object.kind, object.metadata.name
+                    "objects of ConfigurationPolicy {} are to go and are still there: {}: {}{more}",
+                    template.metadata.name,
+                    words::name(&first.object.object),
+                    first.why
                 )));
             }
         }

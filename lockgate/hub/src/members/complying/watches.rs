@@ -74,6 +74,10 @@ impl Watch {
         cache.synced() || cache.trouble().is_some()
     }
 
+    pub(super) fn hurry(&self) {
+        self.following.hurry();
+    }
+
     pub(super) fn seen(&self, id: &Watched) -> (Resource, String, String, String, u64) {
         (
             id.resource.clone(),

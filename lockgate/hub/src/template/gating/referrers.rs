@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use lockgate_api::{Binding, RolloutPolicy, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::gate;
-use lockgate_engine::gate::record::RolloutRecord;
+use lockgate_engine::gate::record::{GivenUp, RolloutRecord};
 use lockgate_engine::gate::run::Told;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::cache::Key;
 use crate::head::head;
 use crate::rollouts;
 use crate::state::{self, State};
-use crate::template::PassError;
+use crate::template::{PassError, is_frozen};
 
 /// A binding that needs another one, and has not gone everywhere itself.
 pub(super) struct Referrer {
@@ -25,6 +25,10 @@ pub(super) struct Referrer {
     without: HashSet<String>,
     /// Whether its own change is on its way.
     moves: bool,
+    /// That its own change was given up, if it was.
+    given_up: Option<GivenUp>,
+    /// Whether it goes somewhere by a policy of its own.
+    owned: bool,
     id: TemplateId,
     /// The last revision of its own that is everywhere.
     good: i64,
@@ -70,11 +74,26 @@ pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer
                 .collect(),
             without: rollouts::without(state, &id).into_iter().collect(),
             moves: unsettled,
+            given_up: record
+                .as_ref()
+                .and_then(|record| record.given_up(&id.to_string())),
+            owned: !is_frozen(&referrer),
             good: record.map_or(0, |record| record.good_revision()),
             id,
         });
     }
     Ok(found)
+}
+
+/// That a change was given up which others made who need a template; those that were made for the sake of others aside.
+pub(super) fn given_up(referrers: &[Referrer]) -> Option<&GivenUp> {
+    let owned = referrers.iter().filter(|referrer| referrer.owned);
+    owned.filter_map(|referrer| referrer.given_up.as_ref()).next()
+}
+
+/// Whether a change is on its way of something that needs a template: what changes here belongs to it.
+pub(super) fn is_part_of_a_change(referrers: &[Referrer]) -> bool {
+    referrers.iter().any(|referrer| referrer.owned && referrer.moves)
 }
 
 /// Whether everything that needs a template in a cluster waits there itself.

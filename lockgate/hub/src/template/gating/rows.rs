@@ -10,6 +10,7 @@ use lockgate_engine::gate::groups::{Agreed, Groups};
 use lockgate_engine::gate::run::{self, Act, Member, Reach, Run, Seen, Step, Told};
 use lockgate_engine::gate::{FollowError, Followed};
 use lockgate_engine::interpret::Operation;
+use lockgate_engine::observe;
 use lockgate_engine::render::{self, RenderError, RenderInput};
 use machinery_value::hash::ValueHash;
 use serde_json::Value;
@@ -62,6 +63,8 @@ pub(super) struct Row {
     seen: Seen,
     pub(super) suspended: bool,
     resumed: bool,
+    /// Whether its Work was held back before its member got what it says.
+    unsent: bool,
     reach: Reach,
     due: bool,
     /// Whether only others want it there.
@@ -72,7 +75,7 @@ pub(super) struct Row {
 impl Row {
     /// Whether its member was told what it is to get.
     pub(super) fn is_there(&self) -> bool {
-        self.told.as_ref().is_some_and(|told| told.digest == self.wanted)
+        !self.unsent && self.told.as_ref().is_some_and(|told| told.digest == self.wanted)
     }
 
     pub(super) fn member(&self) -> Member<'_> {
@@ -85,6 +88,7 @@ impl Row {
             seen: self.seen,
             suspended: self.suspended,
             resumed: self.resumed,
+            unsent: self.unsent,
             reach: self.reach,
             due: self.due,
             unmade: None,
@@ -103,6 +107,8 @@ impl Walk<'_> {
             .collect();
         let holders = self.holders(binding);
         let holds = holders.of(binding);
+        let judged = self.interpreter.as_ref();
+        let judged = judged.is_some_and(|interpreter| interpreter.script(Operation::Health).is_some());
         let work_name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let mut rows: Vec<Row> = self
             .shares(binding, plan.template)
@@ -115,31 +121,37 @@ impl Walk<'_> {
                     .as_ref()
                     .and_then(|cached| head(cached))
                     .filter(|head| !head.work.metadata.deleting());
+                let unsent = head.as_ref().is_some_and(|head| is_unsent(&head.work));
                 let has = match (&cached, share.replicas) {
-                    (Some(cached), Some(_)) if head.is_some() => replicas(cached),
+                    (Some(cached), Some(_)) if head.is_some() => self.given(cached),
                     _ => None,
                 };
-                let digest = |replicas| {
-                    render::inputs_digest_with(
-                        &plan.content,
-                        &self.input(binding, &share, plan, replicas, ""),
-                    )
-                };
-                let wanted = digest(share.replicas);
-                let fewer = has.zip(share.replicas).filter(|(has, wanted)| has > wanted);
+                let digest = |input: &RenderInput<'_>| render::inputs_digest_with(&plan.content, input);
+                let input = self.input(binding, &share, plan, "");
+                let wanted = digest(&input);
+                let gets = has
+                    .and_then(|_| render::replicas_after_overrides(&input, |manifest| self.count(manifest)));
+                let fewer = has.zip(gets).filter(|(has, gets)| has > gets);
                 let for_others = !own.contains(cluster.as_str());
                 let waits = for_others && is_early(referrers, cluster);
                 let suspended = Suspended::on(&holds, cluster).is || waits;
                 let was = head.as_ref().and_then(|head| head.work.spec.suspend_dispatching);
                 Row {
                     cluster: cluster.clone(),
-                    kept: fewer.map(|(has, _)| (has, digest(Some(has)))),
-                    grows: head.is_none()
-                        || has.zip(share.replicas).is_some_and(|(has, wanted)| has < wanted),
+                    kept: fewer.map(|(has, _)| (has, digest(&input.keeping(has)))),
+                    grows: match &head {
+                        None => true,
+                        // What was not sent says nothing of what is there; but whoever was sent something has a copy.
+                        Some(head) if unsent => head.work.status.last_applied.is_none(),
+                        Some(_) => has.zip(gets).is_some_and(|(has, gets)| has < gets),
+                    },
                     wanted,
                     told: head.as_ref().map(|head| Told::of(&head.work.metadata)),
-                    seen: head.as_ref().map_or(Seen::Unknown, |head| run::seen(&head.work)),
+                    seen: head
+                        .as_ref()
+                        .map_or(Seen::Unknown, |head| run::seen(&head.work, judged)),
                     suspended,
+                    unsent,
                     resumed: was == Some(true) && !suspended,
                     reach: reach(&share.cluster),
                     due: false,
@@ -165,7 +177,7 @@ impl Walk<'_> {
 
     /// Why what a cluster is to get cannot be made, if it cannot.
     fn unmade(&self, binding: &Binding, plan: &Plan<'_>, row: &Row) -> Option<Unmade> {
-        let input = self.input(binding, &row.share, plan, row.share.replicas, "");
+        let input = self.input(binding, &row.share, plan, "");
         render::render(&input).err().as_ref().map(Unmade::new)
     }
 
@@ -225,13 +237,30 @@ impl Walk<'_> {
             .collect()
     }
 
+    /// The replicas that a manifest asks for, if it counts them.
+    pub(in crate::template) fn count(&self, manifest: &Value) -> Option<i64> {
+        let told = self
+            .interpreter
+            .as_ref()
+            .and_then(|interpreter| interpreter.replicas(manifest));
+        match told {
+            Some(told) => told.ok().map(|workload| workload.replicas),
+            None => render::workload(manifest).map(|workload| workload.replicas),
+        }
+    }
+
+    /// The replicas that a Work gives its member.
+    fn given(&self, cached: &Cached) -> Option<i64> {
+        let work: Work = state::parse(cached)?;
+        self.count(work.spec.workload.manifests.first()?)
+    }
+
     /// What one cluster's manifest is rendered from.
     pub(in crate::template) fn input<'a>(
         &'a self,
         binding: &'a Binding,
         share: &'a Share,
         plan: &'a Plan<'_>,
-        replicas: Option<i64>,
         work_id: &'a str,
     ) -> RenderInput<'a> {
         RenderInput {
@@ -240,7 +269,8 @@ impl Walk<'_> {
             binding_id: binding_id(binding, self.id),
             work_id,
             cluster: &share.cluster,
-            replicas,
+            replicas: share.replicas,
+            keeps: false,
             completions: share.completions,
             reviser: self
                 .interpreter
@@ -276,11 +306,11 @@ pub(in crate::template) fn plan<'a>(
     }
 }
 
-/// The replicas that a Work gives its member.
-fn replicas(cached: &Cached) -> Option<i64> {
-    let work: Work = state::parse(cached)?;
-    let manifest = work.spec.workload.manifests.first()?;
-    render::workload(manifest).map(|workload| workload.replicas)
+/// Whether a Work is held back, and its member has not got what it says. One that was refused or failed was sent.
+pub(in crate::template) fn is_unsent(work: &Work) -> bool {
+    work.spec.suspend_dispatching == Some(true)
+        && !observe::is_applied(work)
+        && Told::of(&work.metadata).failed_since.is_none()
 }
 
 fn reach(cluster: &Cluster) -> Reach {

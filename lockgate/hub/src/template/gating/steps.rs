@@ -47,7 +47,7 @@ impl Gate {
     pub(super) fn held(rows: &[Row], record: &RolloutRecord, stored: Option<Arc<Stored>>) -> Self {
         let steps = rows.iter().map(|row| {
             let act = match &row.told {
-                Some(told) if told.digest == row.wanted => Act::Stay(Target::Wanted),
+                Some(_) if row.is_there() => Act::Stay(Target::Wanted),
                 None if record.is_settled() && !row.suspended => Act::Release(Target::Wanted),
                 _ => Act::Hold,
             };
