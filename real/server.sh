@@ -91,12 +91,14 @@ start_etcd() {
 }
 
 # Launches a kube-apiserver with its files in a directory, its objects under a prefix of etcd, on a port; sets `apiserver_pid`.
-# LOCKGATE_REAL_AUDIT=1 writes every request that changes something to log/audit.log.
+# LOCKGATE_REAL_AUDIT=1 writes every request that changes something to log/audit.log; LOCKGATE_REAL_AUDIT=all those that read, too,
+# but for the questions whether the server is well and which one it is.
 launch_apiserver() {
-    local dir=$1 prefix=$2 port=$3 audit=()
+    local dir=$1 prefix=$2 port=$3 audit=() silent='{level: None, verbs: [get, list, watch]}'
     if [[ -n ${LOCKGATE_REAL_AUDIT:-} ]]; then
+        [[ $LOCKGATE_REAL_AUDIT != all ]] || silent='{level: None, nonResourceURLs: ["/healthz*", "/livez*", "/readyz*", /version]}'
         printf '%s\n' 'apiVersion: audit.k8s.io/v1' 'kind: Policy' 'omitStages: [RequestReceived]' 'rules:' \
-            '- {level: None, verbs: [get, list, watch]}' '- {level: Metadata}' >"$dir/audit.yaml"
+            "- $silent" '- {level: Metadata}' >"$dir/audit.yaml"
         audit=(--audit-policy-file="$dir/audit.yaml" --audit-log-path="$dir/log/audit.log" --audit-log-mode=blocking)
     fi
     # ServiceAccount admission is off: without the controller that makes each namespace's default account it only refuses pods.
