@@ -60,28 +60,36 @@ pub(crate) fn chosen() -> Vec<PathBuf> {
     files
 }
 
-/// Runs a file and prints a line.
+/// Runs a file and prints a line if it failed: among hundreds that held nobody would find it. `LOCKGATE_LOG=info` tells of
+/// all of them.
 async fn run_file(file: &Path, backend: &mut dyn Backend, variant: Variant) -> Outcome {
     let scenario = Scenario::load(file).unwrap_or_else(|error| panic!("{error}"));
     let outcome = run(&scenario, backend, &HubPlane, variant).await;
-    let word = if outcome.failure.is_none() { "ok  " } else { "FAIL" };
-    let (took, runs) = (outcome.took.as_millis(), outcome.runs);
-    println!("{word} {} ({took} ms, {runs} runs)", name(file));
+    let (name, took, runs) = (name(file), outcome.took.as_millis(), outcome.runs);
+    match &outcome.failure {
+        None => tracing::info!("ok   {name} ({took} ms, {runs} runs)"),
+        Some(_) => println!("FAIL {name} ({took} ms, {runs} runs)"),
+    }
     outcome
 }
 
-/// Runs files on one backend, one after the other.
+/// Runs files on some backends, one after the other on each.
 #[allow(dead_code, reason = "not every test that shares this module runs files")]
-pub(crate) async fn run_all(
+pub(crate) async fn run_on<B: Backend>(
     files: Vec<PathBuf>,
-    backend: &mut dyn Backend,
+    backends: Vec<B>,
     variant: Variant,
 ) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
-    for file in files {
-        outcomes.push(run_file(&file, backend, variant).await);
-    }
-    outcomes
+    let files = std::sync::Mutex::new(files.into_iter());
+    let next = || files.lock().unwrap().next();
+    let runs = backends.into_iter().map(|mut backend| async move {
+        let mut outcomes = Vec::new();
+        while let Some(file) = next() {
+            outcomes.push(run_file(&file, &mut backend, variant).await);
+        }
+        outcomes
+    });
+    futures::future::join_all(runs).await.into_iter().flatten().collect()
 }
 
 /// Runs files, each on servers of its own in this process.
