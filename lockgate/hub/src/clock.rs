@@ -30,7 +30,14 @@ struct Sleepers {
     until: BTreeSet<(Timestamp, u64)>,
 }
 
+/// Who slept and is about to do something, until this is dropped: nobody else would know of it before it is done.
+#[derive(Debug)]
+pub struct Awake<'a> {
+    _sleeper: Option<Sleeper<'a>>,
+}
+
 /// Somebody who sleeps, until this is dropped.
+#[derive(Debug)]
 struct Sleeper<'a> {
     among: &'a Mutex<Sleepers>,
     until: (Timestamp, u64),
@@ -103,22 +110,26 @@ impl Clock {
     }
 
     /// Returns when that much time has passed on this clock.
-    pub async fn sleep(&self, duration: Duration) {
-        self.sleep_until(later(self.now(), duration)).await;
+    pub async fn sleep(&self, duration: Duration) -> Awake<'_> {
+        self.sleep_until(later(self.now(), duration)).await
     }
 
     /// Returns when it is that late on this clock.
-    pub async fn sleep_until(&self, due: Timestamp) {
+    pub async fn sleep_until(&self, due: Timestamp) -> Awake<'_> {
         match &*self.0 {
             Source::Real { .. } => {
                 let left = Duration::try_from(due.duration_since(self.now())).unwrap_or_default();
                 tokio::time::sleep(left).await;
+                Awake { _sleeper: None }
             }
             Source::Manual { time, sleepers } => {
-                let _sleeper = Sleeper::new(sleepers, due);
+                let sleeper = Sleeper::new(sleepers, due);
                 let mut seen = time.subscribe();
                 // The sender lives as long as `self`, so that waiting cannot fail.
                 let _ = seen.wait_for(|now| *now >= due).await;
+                Awake {
+                    _sleeper: Some(sleeper),
+                }
             }
         }
     }
@@ -146,7 +157,7 @@ mod tests {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
         let sleeper = {
             let clock = clock.clone();
-            tokio::spawn(async move { clock.sleep(Duration::from_secs(5)).await })
+            tokio::spawn(async move { drop(clock.sleep(Duration::from_secs(5)).await) })
         };
         tokio::task::yield_now().await;
         clock.advance(Duration::from_secs(4));

@@ -279,6 +279,26 @@ impl Clusters {
         capacity.lock().seen(kind)
     }
 
+    /// What of the hub is watched for clusters beside them: resource, namespace and label selector, each empty for all; and up
+    /// to which resource version it was seen.
+    pub fn seen_beside(&self) -> [(Resource, &'static str, String, u64); 2] {
+        let (namespaces, secrets) = (&self.caches.namespaces.cache, &self.caches.secrets.cache);
+        [
+            (
+                Resource::namespaces(),
+                "",
+                system_selector(),
+                namespaces.seen_version(),
+            ),
+            (
+                Resource::secrets(),
+                keys::CLUSTER_NAMESPACE,
+                String::new(),
+                secrets.seen_version(),
+            ),
+        ]
+    }
+
     /// The cache of Clusters.
     pub fn cache(&self) -> &Arc<Cache> {
         &self.caches.clusters.cache
@@ -367,7 +387,7 @@ impl Caches {
                 }
             }
         };
-        let system = format!("{}=true", keys::SYSTEM);
+        let system = system_selector();
         Self {
             clusters: follow(
                 hub,
@@ -398,6 +418,11 @@ impl Caches {
         self.namespaces.cache.wait_synced().await;
         self.secrets.cache.wait_synced().await;
     }
+}
+
+/// What execution namespaces are found by.
+fn system_selector() -> String {
+    format!("{}=true", keys::SYSTEM)
 }
 
 /// Whether a Secret is the one that we made for a cluster, by its place and name.

@@ -13,7 +13,7 @@ use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
 use self::fleet::{start_clusters, take_in_clusters};
-use crate::cache::{Change, Key};
+use crate::cache::{Cache, Cached, Change, Key};
 use crate::chores;
 use crate::clock::Clock;
 use crate::clusters::Clusters;
@@ -241,6 +241,7 @@ impl Hub {
             purging: Default::default(),
             unmeasured: Default::default(),
             works_by_name: Default::default(),
+            works_marked: Default::default(),
             bound_kinds: Default::default(),
             runs: Default::default(),
             ways_back: Default::default(),
@@ -288,12 +289,7 @@ impl Hub {
         let state = &self.state;
         let all = |following: &Following, told: &dyn Fn(&State, &Change)| {
             for cached in following.cache.list() {
-                let change = Change {
-                    old: None,
-                    new: Some(cached),
-                    own: false,
-                };
-                told(state, &change);
+                tell_newest(&following.cache, cached, &|change| told(state, change));
             }
         };
         for following in &self.followed {
@@ -506,6 +502,25 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
         Err(error) => {
             tracing::debug!(?key, %error, "comes again");
             queue.retry(key, aspects);
+        }
+    }
+}
+
+/// Tells of an object, and again for as long as it is told of by its watch at the same time: the newest is told last.
+fn tell_newest(cache: &Cache, first: Arc<Cached>, told: &dyn Fn(&Change)) {
+    let mut next = Some(first);
+    while let Some(cached) = next {
+        let change = |old: Option<&Arc<Cached>>, new: Option<&Arc<Cached>>| Change {
+            old: old.cloned(),
+            new: new.cloned(),
+            own: false,
+        };
+        told(&change(None, Some(&cached)));
+        next = cache.get(&cached.key);
+        match &next {
+            Some(now) if now.resource_version == cached.resource_version => return,
+            Some(_) => {}
+            None => told(&change(Some(&cached), None)),
         }
     }
 }

@@ -6,7 +6,7 @@ mod waking;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use lockgate_api::{ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy, names};
+use lockgate_api::{ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy, keys, names};
 use lockgate_engine::{TemplateId, claim};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -313,6 +313,12 @@ fn index_referrers(state: &State, change: &Change, id: &TemplateId) {
     }
 }
 
+/// Whether a Work carries the older mark of suspension. Hardly any does, and most need not be read to tell.
+fn is_marked(cached: &Cached) -> bool {
+    let named = std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains(keys::INSTRUCTION));
+    named && head(cached).is_some_and(|head| head.work.is_marked())
+}
+
 /// A Work changed.
 pub(crate) fn work(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
@@ -329,6 +335,11 @@ pub(crate) fn work(state: &State, change: &Change) {
                 works.remove(&*key.name);
             }
         }
+    }
+    if change.new.as_ref().is_some_and(|cached| is_marked(cached)) {
+        state.works_marked.lock().insert(key.clone());
+    } else {
+        state.works_marked.lock().remove(key);
     }
     if change.new.is_none()
         && let Some(cluster) = names::cluster_of(&key.namespace)

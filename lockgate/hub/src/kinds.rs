@@ -39,7 +39,14 @@ pub(crate) struct Kinds {
     discovery: Mutex<Option<Arc<Discovery>>>,
     definitions: Arc<Cache>,
     changed: Notify,
-    settled: tokio::sync::watch::Sender<bool>,
+    looks: Mutex<Looks>,
+}
+
+/// How often somebody asked which kinds are wanted and served, and up to which of these questions it was found out.
+#[derive(Default)]
+struct Looks {
+    asked: u64,
+    done: u64,
 }
 
 /// One kind of template.
@@ -60,7 +67,7 @@ impl Kinds {
             discovery: Mutex::default(),
             definitions,
             changed: Notify::new(),
-            settled: tokio::sync::watch::Sender::new(false),
+            looks: Mutex::new(Looks { asked: 1, done: 0 }),
         }
     }
 
@@ -69,6 +76,13 @@ impl Kinds {
         let followed = self.followed.read();
         let kind = followed.get(&(api_version.to_owned(), kind.to_owned()))?;
         kind.known.load(Ordering::Acquire).then(|| kind.clone())
+    }
+
+    /// Whether the hub serves a kind and has not shown all its objects: nobody can tell what is said of them.
+    pub(crate) fn is_unread(&self, api_version: &str, kind: &str) -> bool {
+        let followed = self.followed.read();
+        let kind = followed.get(&(api_version.to_owned(), kind.to_owned()));
+        kind.is_some_and(|kind| !kind.known.load(Ordering::Acquire))
     }
 
     /// The kind of a template whose objects are all known, in its own version or in any other.
@@ -150,13 +164,17 @@ impl Kinds {
 
     /// What is wanted or served may have changed.
     pub(crate) fn look(&self) {
-        self.settled.send_replace(false);
+        self.looks.lock().asked += 1;
         self.changed.notify_one();
     }
 
     /// Whether everything that is wanted and served is followed, and all of it is known.
     pub(crate) fn is_settled(&self) -> bool {
-        *self.settled.borrow()
+        let is_found_out = {
+            let looks = self.looks.lock();
+            looks.asked == looks.done
+        };
+        is_found_out
             && self
                 .followed
                 .read()
@@ -235,6 +253,7 @@ pub(crate) async fn run(state: Weak<State>) {
                 Err(error) => tracing::warn!(%error, "failed to ask for claims that nobody speaks of"),
             }
         }
+        let looks = strong.kinds.looks.lock().asked;
         let missing = match sync(&strong).await {
             Ok(missing) => missing,
             Err(error) => {
@@ -242,7 +261,7 @@ pub(crate) async fn run(state: Weak<State>) {
                 true
             }
         } || !asked;
-        strong.kinds.settled.send_replace(true);
+        strong.kinds.looks.lock().done = looks;
         let changed = {
             let weak = Arc::downgrade(&strong);
             drop(strong);
@@ -369,8 +388,8 @@ async fn introduce(state: Weak<State>, (api_version, kind_name): KindId, kind: A
         }
         state.templates.add_bulk(id, WALK);
     }
-    kind.introduced.store(true, Ordering::Release);
     look_at_policies(&state, &api_version, &kind_name);
+    kind.introduced.store(true, Ordering::Release);
 }
 
 /// What the policies that name a kind say of it may be something else now.

@@ -110,9 +110,9 @@ impl Members {
     }
 
     /// Gives a member the way to it, or takes it.
-    pub(crate) fn connect(&self, cluster: &str, link: Option<Link>) {
+    pub(crate) fn connect(&self, cluster: &str, read: impl FnOnce() -> Option<Link>) {
         if let Some(lane) = self.lane(cluster) {
-            lane.connect(link);
+            lane.connect(read);
         }
     }
 

@@ -93,6 +93,14 @@ pub(crate) fn is_sent(state: &State, namespace: &Value) -> bool {
     !is_skipped(namespace, name) && state.cluster(name).is_none()
 }
 
+/// The same of a namespace of that name, if it is known.
+pub(crate) fn is_sent_by_name(state: &State, name: &str) -> bool {
+    let kind = state.kinds.served("v1", "Namespace");
+    let cached = kind.and_then(|kind| kind.cache.get(&Key::new("", name)));
+    let namespace = cached.and_then(|cached| state::parse::<Value>(&cached));
+    namespace.is_some_and(|namespace| is_sent(state, &namespace))
+}
+
 /// Whether a namespace is not sent to members by itself.
 fn is_skipped(namespace: &Value, name: &str) -> bool {
     names::is_reserved(name)

@@ -128,7 +128,10 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         state.tally.waiting.lock().remove(key);
         return Ok(());
     };
-    let busy = !state.kinds.is_settled() || !state.templates.is_idle() || !state.reports.is_idle();
+    let busy = !state.kinds.is_settled()
+        || !state.templates.is_idle()
+        || !state.unmeasured.lock().is_empty()
+        || !state.reports.is_idle();
     if state.tally.waits(key, busy) {
         state.tally.look(key);
         return Ok(());

@@ -143,26 +143,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             entry.aspects |= aspects;
             return;
         }
-        let due = Instant::now() + wait;
-        let mut aspects = aspects;
-        if let Some((number, earlier)) = entry.soon {
-            if let Some((_, waiting)) = state.delayed.get_mut(&number) {
-                *waiting |= aspects;
-                aspects = *waiting;
-            }
-            if earlier <= due {
-                return;
-            }
-            // Its number stays behind, and wakes nobody.
-            state.delayed.remove(&number);
-            state.coming -= 1;
-        }
-        let number = state.delay(key.clone(), aspects);
-        if let Some(entry) = state.entries.get_mut(&key) {
-            entry.soon = Some((number, due));
-        }
-        state.coming += 1;
-        state.soon.push(Reverse((due, number)));
+        state.come_soon(key, aspects, Instant::now() + wait);
         drop(state);
         self.changed.notify_one();
     }
@@ -172,6 +153,16 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         let mut state = self.state.lock();
         let number = state.delay(key, aspects);
         state.timers.push(Reverse((due, number)));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Has everything come now that would come later by the injected clock.
+    pub(crate) fn hurry(&self) {
+        let mut state = self.state.lock();
+        while let Some(Reverse((_, number))) = state.timers.pop() {
+            state.wake_one(number);
+        }
         drop(state);
         self.changed.notify_one();
     }
@@ -249,11 +240,10 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             let aspects = std::mem::take(&mut entry.aspects) | again.map_or(0, |(aspects, ..)| aspects);
             state.put(key.clone(), aspects, false);
         } else if let Some((aspects, failures, wait)) = again {
-            let number = state.delay(key.clone(), aspects);
             if failures < QUICK_RETRIES {
-                state.coming += 1;
-                state.soon.push(Reverse((Instant::now() + wait, number)));
+                state.come_soon(key.clone(), aspects, Instant::now() + wait);
             } else {
+                let number = state.delay(key.clone(), aspects);
                 let due = later(self.clock.now(), wait);
                 state.timers.push(Reverse((due, number)));
             }
@@ -315,7 +305,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     async fn sleep(&self, until: Option<Timestamp>) {
         match until {
             None => std::future::pending().await,
-            Some(due) => self.clock.sleep_until(due).await,
+            // A timer that is due counts by itself.
+            Some(due) => drop(self.clock.sleep_until(due).await),
         }
     }
 }
@@ -360,6 +351,28 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
             None if bulk => self.bulk.push_back(key),
             None => self.urgent.push_back(key),
         }
+    }
+
+    /// Has a key come at a moment, once: of two moments the earlier counts.
+    fn come_soon(&mut self, key: K, aspects: Aspects, due: Instant) {
+        let mut aspects = aspects;
+        let soon = self.entries.entry(key.clone()).or_default().soon;
+        if let Some((number, earlier)) = soon {
+            if let Some((_, waiting)) = self.delayed.get_mut(&number) {
+                *waiting |= aspects;
+                aspects = *waiting;
+            }
+            if earlier <= due {
+                return;
+            }
+            // Its number stays behind, and wakes nobody.
+            self.delayed.remove(&number);
+            self.coming -= 1;
+        }
+        let number = self.delay(key.clone(), aspects);
+        self.entries.entry(key).or_default().soon = Some((number, due));
+        self.coming += 1;
+        self.soon.push(Reverse((due, number)));
     }
 
     fn delay(&mut self, key: K, aspects: Aspects) -> u64 {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lockgate_api::rollout_policy::{RolloutRun, RolloutStatus, RunCluster, RunSummary};
-use lockgate_api::{Binding, Condition, RolloutPolicy};
+use lockgate_api::{Binding, Condition, RolloutPolicy, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::{Act, Member, Phase, Run};
@@ -18,7 +18,9 @@ use parking_lot::Mutex;
 use crate::cache::Key;
 use crate::chores::Chore;
 use crate::clock::seconds;
+use crate::head::head;
 use crate::state::{State, WALK};
+use crate::template;
 
 /// How many templates that are not done a policy's status names.
 const RUNS: usize = 20;
@@ -107,6 +109,9 @@ pub(crate) fn note(state: &State, id: &TemplateId, ranked: &[Arc<RolloutPolicy>]
         }
     }
     drop(known);
+    if old.is_none() && view.is_some() {
+        looked(state, id);
+    }
     for policy in touched {
         let chore = Chore::Rollout {
             namespace: policy.namespace.to_string(),
@@ -119,6 +124,16 @@ pub(crate) fn note(state: &State, id: &TemplateId, ranked: &[Arc<RolloutPolicy>]
 /// Forgets a template that is gone.
 pub(crate) fn forget(state: &State, id: &TemplateId) {
     note(state, id, &[], None);
+}
+
+/// Somebody has looked at a template for the first time since the start: who waited for that may go on.
+fn looked(state: &State, id: &TemplateId) {
+    template::wake_after(state, id);
+    for work in state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name)) {
+        if head(&work).is_some_and(|head| head.work.metadata.deleting()) {
+            state.members.wake(&work.key);
+        }
+    }
 }
 
 fn summary(id: &TemplateId, view: &RolloutRun) -> RunSummary {
@@ -269,7 +284,7 @@ pub(crate) fn is_whole(state: &State) -> bool {
     if state.runs.whole.load(Ordering::Relaxed) {
         return true;
     }
-    let whole = state.templates.is_idle();
+    let whole = state.templates.is_idle() && state.unmeasured.lock().is_empty();
     state.runs.whole.store(whole, Ordering::Relaxed);
     whole
 }

@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub(crate) needs: Needs,
     pub(crate) neighbours: Neighbours,
     pub(crate) works_by_name: Mutex<HashMap<String, BTreeSet<String>>>,
+    /// The Works that carry the older mark of suspension, of which there are hardly any.
+    pub(crate) works_marked: Mutex<BTreeSet<Key>>,
     /// How rollouts stand.
     pub(crate) runs: Rollouts,
     /// The revisions that are sent in the place of templates, with their digests.

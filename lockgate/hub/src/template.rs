@@ -483,7 +483,10 @@ pub(crate) fn is_namespace(id: &TemplateId) -> bool {
 /// The template that a copy was made from: an override may have given the copy another version, which the hub need not
 /// follow.
 pub(crate) fn of_copy(state: &State, copy: TemplateId) -> TemplateId {
-    if state.kinds.served(&copy.api_version, &copy.kind).is_some() {
+    let versions = state.kinds.versions(copy.group(), &copy.kind);
+    if let [only] = versions.as_slice()
+        && only.resource.api_version() == copy.api_version
+    {
         return copy;
     }
     let (cache, _) = state.bindings(&copy.namespace);

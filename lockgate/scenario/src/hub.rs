@@ -118,11 +118,12 @@ impl Controllers for Running {
     }
 
     fn watches(&self, place: &Place) -> Vec<Watching> {
-        let Place::Member(cluster) = place else {
-            return Vec::new();
+        let watches = match place {
+            Place::Hub => self.0.seen_for_clusters(),
+            Place::Member(cluster) => self.0.seen_by_policies(cluster),
         };
-        let watches = self.0.seen_by_policies(cluster).into_iter();
         watches
+            .into_iter()
             .map(|(resource, namespace, name, selector, seen)| Watching {
                 resource,
                 namespace,

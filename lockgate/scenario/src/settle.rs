@@ -126,7 +126,7 @@ fn moving(
                 let version = tower.newest_of(&watching);
                 if fault.shows(&watching.resource.plural) && watching.seen < version {
                     return Some(format!(
-                        "the policies have seen {} {} on {place} up to {}, not {version}",
+                        "the controllers have seen {} {} on {place} up to {}, not {version}",
                         watching.resource, watching.name, watching.seen
                     ));
                 }

@@ -32,6 +32,8 @@ const LOOK_CLOSER_EVERY: Duration = Duration::from_secs(60);
 const STANDBY: Duration = Duration::from_secs(1);
 /// After the first failure of the hub; each further one doubles it.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(500);
+/// How many failures in a row are tried again in real time, and waited for.
+const QUICK_RETRIES: u32 = 3;
 /// While the execution namespace cannot be made because the former one is going.
 const SPACE_PAUSE: Duration = Duration::from_secs(2);
 
@@ -97,6 +99,7 @@ pub(super) async fn run(shared: Arc<Shared>, caches: Arc<Caches>, name: String, 
         warned: BTreeMap::new(),
     };
     let mut failure_pause = SHORTEST_PAUSE;
+    let mut failures = 0;
     let mut is_due = false;
     loop {
         let asked = task.shared.update(&task.name, |state| state.asked).unwrap_or(0);
@@ -106,6 +109,7 @@ pub(super) async fn run(shared: Arc<Shared>, caches: Arc<Caches>, name: String, 
         let pause = match passed {
             Ok(pause) => {
                 failure_pause = SHORTEST_PAUSE;
+                failures = 0;
                 task.shared.update(&task.name, |state| state.done = asked);
                 pause
             }
@@ -113,22 +117,31 @@ pub(super) async fn run(shared: Arc<Shared>, caches: Arc<Caches>, name: String, 
                 tracing::warn!(cluster = task.name, %error, "failed to reconcile a Cluster; trying again");
                 let pause = error.retry_after().unwrap_or(failure_pause);
                 failure_pause = (failure_pause * 2).min(PROBE_EVERY);
+                failures += 1;
                 if is_due {
                     // It comes again at its time, for which nobody waits.
                     task.shared.update(&task.name, |state| state.asked -= 1);
+                }
+                if failures > QUICK_RETRIES {
+                    // Nobody waits for what fails again and again.
+                    task.shared.update(&task.name, |state| state.done = asked);
                 }
                 pause
             }
         };
         is_due = false;
+        let is_quick = (1..=QUICK_RETRIES).contains(&failures);
         tokio::select! {
             () = wake.notified() => {}
-            () = clock.sleep_until(later(now, pause)) => {
+            // Whoever waits for this may move the clock only when it is done.
+            () = tokio::time::sleep(pause), if is_quick => {}
+            awake = clock.sleep_until(later(now, pause)), if !is_quick => {
                 // Whoever moves the clock waits for what is due then. In real time there is always some probe.
                 is_due = clock.is_manual();
                 if is_due {
                     task.shared.update(&task.name, |state| state.asked += 1);
                 }
+                drop(awake);
             }
             () = task.first_measured() => {}
         }

@@ -102,7 +102,7 @@ fn member_link(state: &State, clusters: &Clusters, name: &str) -> Option<Link> {
 fn open_lane(state: &Arc<State>, clusters: &Clusters, name: &str) {
     let (lane, new) = state.members.open(name);
     if new {
-        lane.connect(member_link(state, clusters, name));
+        lane.connect(|| member_link(state, clusters, name));
         tokio::spawn(lane.run(state.clone()));
         intake::wake_lane(state, name);
     }
@@ -114,7 +114,9 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
     wake_managed(state, change);
     match change {
         ClusterChange::Link(name) => {
-            state.members.connect(name, member_link(state, clusters, name));
+            state
+                .members
+                .connect(name, || member_link(state, clusters, name));
             intake::wake_lane(state, name);
         }
         ClusterChange::Fingerprint(name) => {

@@ -77,6 +77,16 @@ impl Hub {
         lane.map(|lane| lane.policies.seen()).unwrap_or_default()
     }
 
+    /// What of the hub is watched for clusters beside them, as [`Hub::seen_by_policies`] tells it of members.
+    pub fn seen_for_clusters(&self) -> Vec<(Resource, String, String, String, u64)> {
+        let beside = self.clusters.seen_beside().into_iter();
+        beside
+            .map(|(resource, namespace, selector, seen)| {
+                (resource, namespace.to_owned(), String::new(), selector, seen)
+            })
+            .collect()
+    }
+
     /// What is not done yet, in words; for people who wait.
     pub fn busy_with(&self) -> String {
         let state = &self.state;

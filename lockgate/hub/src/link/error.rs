@@ -60,10 +60,16 @@ impl LinkError {
 
     /// Whether the server says no to this request, and not that it cannot answer any just now.
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            Self::Refused { .. } | Self::NotServed | Self::NotFound | Self::BadAnswer(_)
-        )
+        match self {
+            // Credentials that are no longer good, a request that took too long and a server's own trouble say nothing of it.
+            Self::Refused { code, .. } => !matches!(*code, 0 | 401 | 408 | 500..),
+            Self::NotServed | Self::NotFound | Self::BadAnswer(_) => true,
+            Self::TooManyRequests { .. }
+            | Self::Unreachable(_)
+            | Self::Gone
+            | Self::AlreadyExists
+            | Self::Conflict => false,
+        }
     }
 
     /// How long the server wants to be left alone.

@@ -94,7 +94,7 @@ pub(crate) async fn pass(
         Edited::No => {}
         Edited::Doubted => {
             // It is rendered again, and the member keeps what it has until then.
-            let id = TemplateId::of(manifest);
+            let id = template::of_copy(state, TemplateId::of(manifest));
             if work
                 .metadata
                 .controller()
@@ -117,7 +117,7 @@ pub(crate) async fn pass(
         }
     }
     if work.is_suspended() {
-        return suspended(state, lane, &link, &key, &work, &cluster, manifest).await;
+        return suspended(state, lane, &key, &work, &cluster, manifest).await;
     }
     let resource = match member_resource(&cluster, manifest) {
         Some(resource) => resource,
@@ -137,7 +137,7 @@ pub(crate) async fn pass(
             return Ok(Sent::Settled);
         }
     };
-    let objects = match lane.objects.of(lane, &link, &resource, name).await {
+    let objects = match lane.objects.of(lane, &resource, name).await {
         Ok(objects) => objects,
         Err(unknown) => {
             if let Unknown::Refused(error) = &unknown {
@@ -196,7 +196,6 @@ fn not_known(resource: &Resource, unknown: Unknown) -> SendError {
 async fn suspended(
     state: &Arc<State>,
     lane: &Arc<Lane>,
-    link: &Link,
     key: &Key,
     work: &Work,
     cluster: &Cluster,
@@ -207,7 +206,7 @@ async fn suspended(
         // The cluster's kinds change with its status, which brings us here again.
         return Ok(Sent::Settled);
     };
-    let objects = match lane.objects.of(lane, link, &resource, &key.name).await {
+    let objects = match lane.objects.of(lane, &resource, &key.name).await {
         Ok(objects) => objects,
         Err(unknown) => {
             tell(state, key, work, suspended_outcome(work, Seen::Unknown), None);
@@ -258,7 +257,7 @@ enum Edited {
 
 /// Whether what renders a manifest is on its way.
 fn is_pending(state: &State, manifest: &Value) -> bool {
-    let id = TemplateId::of(manifest);
+    let id = template::of_copy(state, TemplateId::of(manifest));
     (template::is_namespace(&id) && state.namespaces.is_pending(&id.name)) || state.templates.is_pending(&id)
 }
 
@@ -270,7 +269,11 @@ fn edited(lane: &Lane, work: &Work, manifest: &Value) -> Edited {
         return Edited::No;
     };
     let mut doubted = lane.doubted.lock();
-    if hash == manifest_hash(manifest) {
+    // What was sent was believed then; an edit moves the generation.
+    let sent = work.status.last_applied.as_ref();
+    if hash == manifest_hash(manifest)
+        || sent.is_some_and(|sent| sent.work_generation == work.metadata.generation)
+    {
         doubted.remove(&work.metadata.name);
         return Edited::No;
     }

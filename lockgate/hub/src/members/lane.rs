@@ -24,7 +24,7 @@ use crate::link::{Link, LinkError};
 use crate::metrics::QueueFigures;
 use crate::queue::{Aspects, Queue, backoff};
 use crate::state::State;
-use crate::template::REPORT_AFTER;
+use crate::template::{self, REPORT_AFTER};
 
 /// A Work's manifest must be compared with the member.
 pub(crate) const DISPATCH: Aspects = 1;
@@ -151,11 +151,15 @@ impl Lane {
         self.link.lock().clone()
     }
 
-    /// Gives the lane the way to its member, or takes it. What was known of the objects there is read anew.
-    pub(crate) fn connect(&self, link: Option<Link>) {
+    /// Gives the lane the way to its member, or takes it: what `read` finds under the lock, so that of two who connect at
+    /// once the last has the newest. What was known of the objects there is read anew, from here on by the new way.
+    pub(crate) fn connect(&self, read: impl FnOnce() -> Option<Link>) {
+        {
+            let mut link = self.link.lock();
+            *link = read();
+        }
         self.objects.clear();
         self.policies.clear();
-        *self.link.lock() = link;
         self.resume();
     }
 
@@ -255,9 +259,12 @@ impl Lane {
                 Some(wait) => {
                     tokio::select! {
                         () = resumed => {}
-                        () = self.clock.sleep(wait) => {
+                        awake = self.clock.sleep(wait) => {
                             self.trouble.lock().paused = false;
                             self.hurry();
+                            // Whoever failed often waits longer than this; but somebody must find out how the member is.
+                            self.queue.hurry();
+                            drop(awake);
                         }
                     }
                 }
@@ -301,6 +308,7 @@ impl Lane {
             return;
         }
         let id = state.caches.works.get(&key).and_then(|cached| head(&cached)?.id);
+        let id = id.map(|id| template::of_copy(state, id));
         if let Some(id) = id.filter(|id| state.members.is_waited_for(id)) {
             state.reports.add_soon(id, 1, REPORT_AFTER);
         }

@@ -58,15 +58,18 @@ impl Objects {
     pub(crate) async fn of(
         &self,
         lane: &Arc<Lane>,
-        link: &Link,
         resource: &Resource,
         work: &str,
     ) -> Result<Arc<Cache>, Unknown> {
         let id = (resource.api_version(), resource.kind.clone());
         let kind = {
             let mut kinds = self.kinds.lock();
+            // The way as it is now: another one comes before everything is forgotten that was read by this one.
+            let Some(link) = lane.link() else {
+                return Err(Unknown::Slow);
+            };
             let start = || Kind {
-                following: start(Arc::downgrade(lane), link, resource),
+                following: start(Arc::downgrade(lane), &link, resource),
                 waiting: Mutex::default(),
                 asked: Mutex::default(),
                 gone: CancellationToken::new(),

@@ -212,7 +212,13 @@ pub(crate) fn tell(state: &State, key: &Key, work: &Work, outcome: Outcome, live
         Some(earlier) => told.after(earlier),
         None => told,
     };
-    if told.status(&work.status, state.clock.now()) == work.status {
+    // While somebody writes what was told before, or wrote it since this Work was read, there may be something to take back.
+    let is_newest = || {
+        let cached = state.caches.works.get(key);
+        cached.is_some_and(|cached| cached.resource_version == work.metadata.resource_version)
+            && !state.tellings.is_in_hand(key)
+    };
+    if told.status(&work.status, state.clock.now()) == work.status && is_newest() {
         untold.remove(key);
         return;
     }
@@ -270,6 +276,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let Some(head) = state.caches.works.get(key).and_then(|cached| head(&cached)) else {
         return Ok(());
     };
+    let id = head.id.map(|id| template::of_copy(state, id));
     let work = head.work;
     if work.metadata.deleting() {
         return Ok(());
@@ -277,7 +284,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let status = told.status(&work.status, state.clock.now());
     if status == work.status {
         // There is nothing to tell after all, for which somebody waits.
-        if let Some(id) = head.id.filter(|id| state.members.is_waited_for(id)) {
+        if let Some(id) = id.filter(|id| state.members.is_waited_for(id)) {
             state.reports.add_soon(id, 1, REPORT_AFTER);
         }
         return Ok(());
@@ -294,7 +301,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         state.untold.lock().entry(key.clone()).or_insert(told);
         return Err(error);
     }
-    if let Some(id) = head.id {
+    if let Some(id) = id {
         rollouts::heard(state, &id);
         // What it needs may have waited for this.
         template::wake_after(state, &id);

@@ -153,3 +153,30 @@ async fn timers_follow_the_injected_clock() {
     queue.close();
     assert_eq!(queue.next().await, None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_is_pending_until_it_comes_again_and_comes_once() {
+    let queue = queue();
+    queue.add("a", 1);
+    assert_eq!(queue.next().await, Some(("a", 1)));
+    queue.retry(&"a", 1);
+    assert!(queue.is_pending(&"a"));
+    queue.add("a", 2);
+    assert_eq!(queue.next().await, Some(("a", 3)));
+    queue.done(&"a");
+    let nothing = tokio::time::timeout(Duration::from_secs(1), queue.next()).await;
+    assert!(nothing.is_err(), "it was handled with what was added");
+    assert!(queue.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_by_the_clock_can_be_hurried() {
+    let queue = queue();
+    queue.add_at("a", 1, later(Timestamp::UNIX_EPOCH, Duration::from_secs(60)));
+    assert!(queue.is_idle());
+    queue.hurry();
+    assert!(!queue.is_idle());
+    assert_eq!(queue.next().await, Some(("a", 1)));
+    queue.done(&"a");
+    assert!(queue.is_idle());
+}

@@ -178,7 +178,7 @@ impl Walk<'_> {
         let overrides = self.state.overrides.read().list();
         let (content, basis) = self.content(&of);
         let plan = plan(&self.template, content, &overrides, &of, stored.as_deref());
-        let mut rows = self.rows(&of, &plan, referrers);
+        let mut rows = self.rows(&of, &plan, referrers)?;
         let digest = revision_digest(rows.iter().map(|row| (row.cluster.as_str(), row.wanted.as_str())));
         let mut next = record.clone().unwrap_or_default();
         if next.back(&intent).is_none() {

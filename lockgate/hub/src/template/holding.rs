@@ -10,7 +10,7 @@ use lockgate_engine::gate::{self, HeldBy, Holds, Marks, Referrer, Release, Relea
 use serde_json::Value;
 
 use super::writes::write_work;
-use super::{PassError, Walk, wake};
+use super::{PassError, Walk, gating, wake};
 use crate::cache::Key;
 use crate::head::head;
 use crate::state::{self, State};
@@ -86,10 +86,11 @@ impl Holders {
 
 impl Walk<'_> {
     /// Who may hold this template's Works back.
-    pub(super) fn holders(&self, binding: &Binding) -> Holders {
+    pub(super) fn holders(&self, binding: &Binding) -> Result<Holders, PassError> {
         // Looked up one after the other: the index is not read twice at a time.
         let rollouts = self.state.rollouts.read().about(&self.template);
         holders(self.state, self.id, rollouts, binding)
+            .ok_or_else(|| PassError::NotYet("who needs it is not known yet".to_owned()))
     }
 
     /// A binding that nobody owns is not placed and not rendered, and its Works keep what they hold; but what rollout
@@ -98,7 +99,7 @@ impl Walk<'_> {
         let Some(binding) = &self.binding else {
             return Ok(());
         };
-        let holders = self.holders(binding);
+        let holders = self.holders(binding)?;
         let holds = holders.of(binding);
         let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let mut turned = false;
@@ -109,6 +110,7 @@ impl Walk<'_> {
             if head.work.metadata.deleting()
                 || !super::is_bound_copy(&head, self.id)
                 || suspended.is_said_by(&head.work)
+                || !suspended.is && waits_for_its_turn(&head.work)
             {
                 continue;
             }
@@ -123,6 +125,11 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a rollout holds back what a Work's member has not got: that is the rollout's to release.
+fn waits_for_its_turn(work: &Work) -> bool {
+    gating::is_unsent(work) && Suspended::until_its_turn().is_said_by(work)
 }
 
 /// What is held back, or changed, here may matter to what it needs.
@@ -143,22 +150,34 @@ fn wake_needed(state: &State, binding: &Key) {
     }
 }
 
-fn holders(state: &State, id: &TemplateId, rollouts: Vec<Arc<RolloutPolicy>>, binding: &Binding) -> Holders {
-    Holders {
+/// None if that is not known yet.
+fn holders(
+    state: &State,
+    id: &TemplateId,
+    rollouts: Vec<Arc<RolloutPolicy>>,
+    binding: &Binding,
+) -> Option<Holders> {
+    Some(Holders {
         rollouts,
-        referrers: referrers(state, binding),
+        referrers: referrers(state, binding)?,
         marks: Marks {
             own: marked(state, id),
             referrers: referrers_marked(state, binding),
         },
-    }
+    })
 }
 
-/// Whether what a binding left behind on a cluster stays there, for the workload is held back there or where it goes.
+/// Whether what a binding left behind on a cluster stays there, for the workload is held back there or where it goes; or
+/// because nobody can tell yet.
 pub(crate) fn is_failover_paused(state: &State, binding: &Binding, from: &str) -> bool {
-    let rollouts = template_of(state, binding).map(|template| state.rollouts.read().about(&template));
     let id = super::template_of(binding);
-    let holders = holders(state, &id, rollouts.unwrap_or_default(), binding);
+    if state.kinds.is_unread(&id.api_version, &id.kind) {
+        return true;
+    }
+    let rollouts = template_of(state, binding).map(|template| state.rollouts.read().about(&template));
+    let Some(holders) = holders(state, &id, rollouts.unwrap_or_default(), binding) else {
+        return true;
+    };
     let holds = holders.of(binding);
     failover::is_paused(&binding.spec, from, &|cluster| {
         gate::release(&holds, cluster) != Release::Send
@@ -175,19 +194,23 @@ fn template_of(state: &State, binding: &Binding) -> Option<Value> {
 
 /// The clusters where a template's Works carry the older mark.
 fn marked(state: &State, id: &TemplateId) -> BTreeSet<String> {
-    let works = state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name));
-    let marked = works.iter().filter(|cached| {
-        // Hardly any is, and most need not be read to tell.
-        let named = std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains(keys::INSTRUCTION));
-        named && head(cached).is_some_and(|head| head.work.is_marked())
-    });
+    let marked = state.works_marked.lock();
+    if marked.is_empty() {
+        return BTreeSet::new();
+    }
+    let name = names::work_name(&id.kind, &id.namespace, &id.name);
     marked
-        .filter_map(|cached| names::cluster_of(&cached.key.namespace).map(str::to_owned))
+        .iter()
+        .filter(|key| *key.name == name)
+        .filter_map(|key| names::cluster_of(&key.namespace).map(str::to_owned))
         .collect()
 }
 
 /// The same of the bindings that need a binding, by namespace and name.
 fn referrers_marked(state: &State, binding: &Binding) -> BTreeMap<String, BTreeSet<String>> {
+    if state.works_marked.lock().is_empty() {
+        return BTreeMap::new();
+    }
     let snapshots = binding.spec.required_by.iter();
     let all = snapshots.filter_map(|snapshot| {
         let (cache, _) = state.bindings(&snapshot.namespace);
@@ -198,21 +221,27 @@ fn referrers_marked(state: &State, binding: &Binding) -> BTreeMap<String, BTreeS
     all.filter(|(_, marked)| !marked.is_empty()).collect()
 }
 
-/// The bindings that need this one, as far as they are there.
-fn referrers(state: &State, binding: &Binding) -> Vec<Referrer> {
-    let snapshots = binding.spec.required_by.iter();
-    snapshots
-        .filter_map(|snapshot| {
-            let (cache, _) = state.bindings(&snapshot.namespace);
-            let referrer = state::binding(cache, &Key::new(&snapshot.namespace, &snapshot.name))?;
-            let rollouts =
-                template_of(state, &referrer).map(|template| state.rollouts.read().about(&template));
-            Some(Referrer {
-                namespace: snapshot.namespace.clone(),
-                name: snapshot.name.clone(),
-                suspension: referrer.spec.suspension,
-                rollouts: rollouts.unwrap_or_default(),
-            })
-        })
-        .collect()
+/// The bindings that need this one, as far as they are there; none if the hub has not shown all of what they are for: what
+/// holds them back would count for nothing.
+fn referrers(state: &State, binding: &Binding) -> Option<Vec<Referrer>> {
+    let mut found = Vec::new();
+    for snapshot in &binding.spec.required_by {
+        let (cache, _) = state.bindings(&snapshot.namespace);
+        let key = Key::new(&snapshot.namespace, &snapshot.name);
+        let Some(referrer) = state::binding(cache, &key) else {
+            continue;
+        };
+        let resource = &referrer.spec.resource;
+        if state.kinds.is_unread(&resource.api_version, &resource.kind) {
+            return None;
+        }
+        let rollouts = template_of(state, &referrer).map(|template| state.rollouts.read().about(&template));
+        found.push(Referrer {
+            namespace: snapshot.namespace.clone(),
+            name: snapshot.name.clone(),
+            suspension: referrer.spec.suspension,
+            rollouts: rollouts.unwrap_or_default(),
+        });
+    }
+    Some(found)
 }

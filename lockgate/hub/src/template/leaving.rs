@@ -50,13 +50,17 @@ impl Departures {
 
 impl Walk<'_> {
     /// Ends the tasks that are over, and leaves the clusters that must be left. The decision, if one was made on the way.
-    pub(super) fn fail_over(&self, binding: &mut Binding, verdict: &mut Verdict) -> Option<Placed> {
+    pub(super) fn fail_over(
+        &self,
+        binding: &mut Binding,
+        verdict: &mut Verdict,
+    ) -> Result<Option<Placed>, PassError> {
         let acts = self.state.gates.failover;
         if !acts && binding.spec.graceful_eviction_tasks.is_empty() {
-            return None;
+            return Ok(None);
         }
         let now = self.state.clock.now();
-        let holders = self.holders(binding);
+        let holders = self.holders(binding)?;
         let before = binding.clone();
         let holds = holders.of(&before);
         let held = |cluster: &str| gate::release(&holds, cluster) != Release::Send;
@@ -128,7 +132,7 @@ impl Walk<'_> {
         if let Some(next) = earlier(next, ends.min()) {
             self.state.wake_at(self.id, next);
         }
-        decided
+        Ok(decided)
     }
 
     /// Leaves clusters, if the workload has somewhere to go.

@@ -41,7 +41,7 @@ impl Walk<'_> {
             .map(|task| task.from_cluster.clone())
             .filter(|from| goes_to(binding, from))
             .collect();
-        let placed = match self.fail_over(binding, &mut verdict) {
+        let placed = match self.fail_over(binding, &mut verdict)? {
             Some(placed) => placed,
             None => self.decide(binding),
         };

@@ -9,6 +9,7 @@ use lockgate_api::rollout_policy::RolloutRun;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
+use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::Phase;
 use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
@@ -23,6 +24,7 @@ use crate::cache::{Cached, Key};
 use crate::clock::seconds;
 use crate::head::head;
 use crate::members::Patience;
+use crate::namespaces;
 use crate::policies;
 use crate::rollouts;
 use crate::state::{self, State};
@@ -42,7 +44,9 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     let works = state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name));
     let keys: Vec<Key> = works.iter().map(|work| work.key.clone()).collect();
     let is_untold = |key: &Key| state.tellings.is_pending(key);
-    let is_walked = state.templates.is_in_hand(id);
+    // Before the first walk since the start nobody knows what waits, and what cannot be made.
+    let is_new = !state.verdicts.lock().contains_key(id);
+    let is_walked = state.templates.is_in_hand(id) || is_new && state.templates.is_pending(id);
     if let Some(soon) = state.members.wait_for(id, &keys, is_walked, is_untold, PATIENCE) {
         // The last of them brings us here again, most often.
         state.reports.add_soon(id.clone(), 1, soon);
@@ -79,10 +83,13 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         )
         .await?;
     }
-    report_template(state, id, &binding, &works, custom).await?;
+    let unsettled = || RolloutRecord::of(&binding.metadata).is_some_and(|record| !record.is_settled());
+    if !is_new || !unsettled() {
+        report_template(state, id, &binding, &works, custom).await?;
+    }
     if (!super::is_frozen(&binding) || is_moved_by_others(&binding))
         && !rollouts::is_under_way(state, id)
-        && !unwanted(state, id, &binding).is_empty()
+        && !leaving(state, id, &binding).is_empty()
         && removal(state, id, &binding) == Removal::Remove
     {
         // The copies that removals waited for are there.
@@ -92,6 +99,14 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         wake(state, id.clone());
     }
     Ok(())
+}
+
+/// The Works that are to go when their time has come. A Namespace goes to every member by itself, and leaves none of them.
+fn leaving(state: &State, id: &TemplateId, binding: &Binding) -> Vec<Key> {
+    if super::is_namespace(id) && namespaces::is_sent_by_name(state, &id.name) {
+        return Vec::new();
+    }
+    unwanted(state, id, binding)
 }
 
 /// Whether clusters keep more replicas than they are to have.
@@ -220,9 +235,10 @@ fn binding_status(
             Some(orphaned) => orphaned.put(conditions),
             None => conditions.retain(|condition| condition.kind != "Activated"),
         }
+        let unremoved =
+            unremoved(state, id, binding).or_else(|| unlowered(state, id, binding, &verdict.keeping));
+        complain("Removed", unremoved, &now, conditions);
     }
-    let unremoved = unremoved(state, id, binding).or_else(|| unlowered(state, id, binding, &verdict.keeping));
-    complain("Removed", unremoved, &now, conditions);
     // Rollout policies say so of themselves; this is what was activated. What is right goes without saying.
     let is_there = |cluster: &str| state.cluster(cluster).is_some();
     match gate::clusters_known(binding.spec.suspension.as_ref(), is_there, time) {
@@ -274,7 +290,7 @@ fn unrendered(failures: &BTreeMap<String, String>) -> Option<(&'static str, Stri
 
 /// Says which clusters keep what they should lose, and what for.
 fn unremoved(state: &State, id: &TemplateId, binding: &Binding) -> Option<(&'static str, String)> {
-    let leaving = unwanted(state, id, binding);
+    let leaving = leaving(state, id, binding);
     if leaving.is_empty() || (super::is_frozen(binding) && !is_moved_by_others(binding)) {
         return None;
     }

@@ -95,7 +95,7 @@ impl Walk<'_> {
             // What must be gone first is not gone: nothing new comes.
             shares.retain(|share| self.has_work(&share.cluster.metadata.name));
         }
-        let holders = self.holders(binding);
+        let holders = self.holders(binding)?;
         let holds = holders.of(binding);
         let mut turned = false;
         // What the gate could not make is not tried here.

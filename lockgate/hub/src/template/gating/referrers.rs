@@ -56,6 +56,9 @@ pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer
             // Nobody has looked since the start.
             return Err(PassError::NotYet(format!("how far {id} is is not known yet")));
         }
+        if state.kinds.is_unread(&id.api_version, &id.kind) {
+            return Err(PassError::NotYet(format!("{id} is not known yet")));
+        }
         let template: Option<Value> = state
             .kinds
             .served(&id.api_version, &id.kind)

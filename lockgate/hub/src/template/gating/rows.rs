@@ -8,7 +8,7 @@ use lockgate_api::{Binding, Cluster, Condition, OverridePolicy, Work, keys, name
 use lockgate_engine::gate::grouping::Selected;
 use lockgate_engine::gate::groups::{Agreed, Groups};
 use lockgate_engine::gate::run::{self, Act, Member, Reach, Run, Seen, Step, Told};
-use lockgate_engine::gate::{FollowError, Followed};
+use lockgate_engine::gate::{self, FollowError, Followed, Release};
 use lockgate_engine::interpret::Operation;
 use lockgate_engine::observe;
 use lockgate_engine::render::{self, RenderError, RenderInput};
@@ -22,7 +22,7 @@ use crate::ocm;
 use crate::state;
 use crate::template::revisions::Stored;
 use crate::template::works::Share;
-use crate::template::{Suspended, Walk, binding_id, derived_id};
+use crate::template::{PassError, Walk, binding_id, derived_id};
 
 /// What is sent: the template as it is, or as it was.
 pub(in crate::template) struct Plan<'a> {
@@ -98,14 +98,19 @@ impl Row {
 
 impl Walk<'_> {
     /// What is known of every cluster that is to have a copy, by name.
-    pub(super) fn rows(&self, binding: &Binding, plan: &Plan<'_>, referrers: &[Referrer]) -> Vec<Row> {
+    pub(super) fn rows(
+        &self,
+        binding: &Binding,
+        plan: &Plan<'_>,
+        referrers: &[Referrer],
+    ) -> Result<Vec<Row>, PassError> {
         let own: HashSet<&str> = binding
             .spec
             .clusters
             .iter()
             .map(|target| target.name.as_str())
             .collect();
-        let holders = self.holders(binding);
+        let holders = self.holders(binding)?;
         let holds = holders.of(binding);
         let judged = self.interpreter.as_ref();
         let judged = judged.is_some_and(|interpreter| interpreter.script(Operation::Health).is_some());
@@ -134,7 +139,8 @@ impl Walk<'_> {
                 let fewer = has.zip(gets).filter(|(has, gets)| has > gets);
                 let for_others = !own.contains(cluster.as_str());
                 let waits = for_others && is_early(referrers, cluster);
-                let suspended = Suspended::on(&holds, cluster).is || waits;
+                // The older mark counts, though it is not ours to write.
+                let suspended = gate::release(&holds, cluster) != Release::Send || waits;
                 let was = head.as_ref().and_then(|head| head.work.spec.suspend_dispatching);
                 Row {
                     cluster: cluster.clone(),
@@ -161,7 +167,7 @@ impl Walk<'_> {
             })
             .collect();
         rows.sort_by(|a, b| a.cluster.cmp(&b.cluster));
-        rows
+        Ok(rows)
     }
 
     /// Lets go with them what others need that were told already: a first copy, or what has changed before they were told.
