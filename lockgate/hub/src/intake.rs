@@ -249,7 +249,12 @@ pub(crate) fn binding(state: &State, change: &Change) {
     index_referrers(state, change, &id);
     needs::binding(state, change);
     neighbours::binding(state, change, &id);
-    let priority = |cached: &Option<Arc<Cached>>| binding_head(cached.as_deref()?)?.schedule_priority;
+    // Few have one, so that few are read for it.
+    let named = |cached: &&Cached| {
+        std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains("\"schedulePriority\""))
+    };
+    let priority =
+        |cached: &Option<Arc<Cached>>| binding_head(cached.as_deref().filter(named)?)?.schedule_priority;
     priority::note(
         state,
         &id,

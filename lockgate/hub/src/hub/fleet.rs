@@ -114,9 +114,7 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
     wake_managed(state, change);
     match change {
         ClusterChange::Link(name) => {
-            state
-                .members
-                .connect(name, || member_link(state, clusters, name));
+            state.members.connect(name, || member_link(state, clusters, name));
             intake::wake_lane(state, name);
         }
         ClusterChange::Fingerprint(name) => {

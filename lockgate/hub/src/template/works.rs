@@ -124,8 +124,9 @@ impl Walk<'_> {
             }
         }
         let mut keeping = Vec::new();
-        let moves = gate::divides(&binding.spec) || render::may_set_replicas(plan.template, plan.overrides);
-        if gate.is_open() && moves && self.fewer_wait(&shares, &changes) {
+        let moves =
+            || gate::divides(&binding.spec) || render::may_set_replicas(plan.template, plan.overrides);
+        if gate.is_open() && self.fewer_wait(&shares, &changes) && moves() {
             // Fewer replicas are a removal: they come when those who get more have them.
             for (share, change) in &mut changes {
                 let Some((has, _)) = change.replicas.filter(|_| change.motion() == Some(Motion::Fewer))
