@@ -191,6 +191,7 @@ async fn roll_out(
         let clusters = known.keys().map(String::as_str);
         policy_history::keep(state, key, value, clusters, &plan.record).await?;
     }
+    policy_history::give_up(state, key, &record, &plan.record).await?;
     if plan.record.is_settled() && !record.is_settled() {
         policy_history::prune(state, key, &plan.record).await?;
     }
