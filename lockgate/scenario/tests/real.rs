@@ -22,9 +22,7 @@ async fn every_scenario_holds_on_real_servers() {
         println!("WARNING: LOCKGATE_SCENARIOS_REAL is not set: NO scenario was run on a real kube-apiserver");
         return;
     };
-    let fleets: usize = fleets
-        .parse()
-        .expect("LOCKGATE_SCENARIOS_REAL: how many fleets");
+    let fleets: usize = fleets.parse().expect("LOCKGATE_SCENARIOS_REAL: how many fleets");
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../real");
     let mut backends = Vec::new();
     for _ in 0..fleets.max(1) {

@@ -89,7 +89,11 @@ pub(crate) async fn run_on<B: Backend>(
         }
         outcomes
     });
-    futures::future::join_all(runs).await.into_iter().flatten().collect()
+    futures::future::join_all(runs)
+        .await
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Runs files, each on servers of its own in this process.
