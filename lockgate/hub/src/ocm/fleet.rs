@@ -471,3 +471,32 @@ impl Scores for ScoresAt<'_> {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn cluster(labels: Value) -> Option<ManagedCluster> {
+        serde_json::from_value(json!({"metadata": {"name": "one", "labels": labels}})).ok()
+    }
+
+    #[test]
+    fn a_cluster_in_no_set_concerns_whoever_chooses_from_sets_that_nobody_can_tell() {
+        let mut fleet = Fleet::default();
+        let placement = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": {}});
+        let key = Key::new("shop", "web");
+        fleet.put_placement(&key, serde_json::from_value(placement).ok());
+        fleet.put_binding("shop", "gone", true);
+        let touched = fleet.put_cluster("one", cluster(json!({"a": "b"})));
+        let sets = touched.map(|touched| touched.sets);
+        assert_eq!(sets, Some(BTreeSet::new()), "it is new");
+        let concerned = fleet.choosing_from(&BTreeSet::new());
+        assert_eq!(concerned.len(), 1);
+        assert!(fleet.put_cluster("one", cluster(json!({"a": "b"}))).is_none());
+        assert!(fleet.put_cluster("one", cluster(json!({"a": "c"}))).is_some());
+        assert!(fleet.put_cluster("one", None).is_some());
+        assert!(fleet.put_cluster("one", None).is_none());
+    }
+}
