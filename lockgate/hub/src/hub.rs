@@ -235,6 +235,7 @@ impl Hub {
             rebalances: Default::default(),
             taint_policies: Default::default(),
             priority_classes: OnceLock::new(),
+            unranked: Default::default(),
             wiring: wiring.clone(),
             alarms: Default::default(),
             departures: Default::default(),

@@ -35,8 +35,8 @@ use crate::queue::{Aspects, Queue};
 use crate::rebalance::Rebalances;
 use crate::resource::Resource;
 use crate::rollouts::Rollouts;
+use crate::template::priority::Classes;
 use crate::template::{Departures, Stored, Verdict};
-use crate::watch::Following;
 
 /// A template's claim, binding and Works need attention.
 pub(crate) const WALK: Aspects = 1;
@@ -66,7 +66,9 @@ pub(crate) struct State {
     /// The policies that put taints on clusters; empty while they do not act.
     pub(crate) taint_policies: RwLock<BTreeMap<String, Arc<ClusterTaintPolicy>>>,
     /// The priority classes, once a policy names one.
-    pub(crate) priority_classes: OnceLock<Following>,
+    pub(crate) priority_classes: OnceLock<Classes>,
+    /// Templates that wait until all priority classes are known.
+    pub(crate) unranked: Mutex<BTreeSet<TemplateId>>,
     /// For what is followed only once somebody asks for it.
     pub(crate) wiring: Wiring,
     /// When templates come again by themselves, so that each waits once.

@@ -147,6 +147,9 @@ impl Objects {
             self.bound.iter().map(String::as_str),
             &self.placement.spec.cluster_sets,
             |set| self.sets.get(set),
+            self.clusters
+                .iter()
+                .filter(|cluster| decided.contains(cluster.name())),
         );
         let scores = ScoresAt(&self.scores, now);
         let (clusters, outcome_status) = match Rules::read(&self.placement) {

@@ -85,12 +85,18 @@ impl<'a> Known<'a> {
     }
 }
 
-/// By kind, namespace and name, each once.
+/// By kind, namespace, name, and group and version, each once. Nothing else may decide: what comes in another order is written.
 pub(super) fn sort(related: &mut Vec<RelatedObject>) {
     let key = |related: &RelatedObject| {
         let object = &related.object;
         let meta = &object.metadata;
-        (object.kind.clone(), meta.namespace.clone(), meta.name.clone())
+        let kind = object.kind.clone();
+        (
+            kind,
+            meta.namespace.clone(),
+            meta.name.clone(),
+            object.api_version.clone(),
+        )
     };
     related.sort_by_cached_key(key);
     related.dedup_by(|a, b| a.object == b.object);
@@ -142,8 +148,17 @@ fn related_object((api_version, kind, namespace, name): &Which<'_>, fact: &Fact<
 }
 
 /// What is kept of objects that are not told: `namespace/name uid`, then whether the policy made and enforced it. `Err` says
-/// that this is too much to be kept.
+/// that this is too much to be kept. What nobody would prune is the first to be forgotten.
 pub(super) fn further(objects: &[&RelatedObject]) -> Result<Vec<FurtherObjects>, ()> {
+    let all = objects.iter().copied();
+    let may_go = |related: &&RelatedObject| {
+        let fact = fact(related);
+        fact.made || fact.enforced
+    };
+    written(all.clone()).or_else(|()| written(all.filter(may_go)))
+}
+
+fn written<'a>(objects: impl Iterator<Item = &'a RelatedObject>) -> Result<Vec<FurtherObjects>, ()> {
     let mut kinds: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     let mut size = 0;
     for related in objects {
@@ -186,4 +201,43 @@ fn read(text: &str) -> Option<(&str, &str, Fact<'_>)> {
         reason: "",
     };
     Some((namespace, name, fact))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(api_version: &str, name: &str, made: bool) -> RelatedObject {
+        let fact = Fact {
+            uid: "0e5c1c8e-7d1f-4f4e-9d2b-6a3f0c5b7a11",
+            made,
+            enforced: false,
+            reason: "",
+        };
+        related_object(&(api_version, "Role", "shop", name), &fact)
+    }
+
+    #[test]
+    fn objects_of_one_kind_and_name_have_an_order() {
+        let [a, b] = ["a.example/v1", "b.example/v1"].map(|group| object(group, "box", true));
+        for mut all in [[&a, &b, &a], [&b, &a, &b]].map(|all| all.map(Clone::clone).to_vec()) {
+            sort(&mut all);
+            assert_eq!(all, [a.clone(), b.clone()].to_vec());
+        }
+    }
+
+    #[test]
+    fn what_is_not_pruned_is_forgotten_first() {
+        let all = |count: usize, made: fn(usize) -> bool| -> Vec<RelatedObject> {
+            let of = |number: usize| object("v1", &format!("box-{number}"), made(number));
+            (0..count).map(of).collect()
+        };
+        let kept = |objects: &[RelatedObject]| {
+            let further = further(&objects.iter().collect::<Vec<_>>())?;
+            Ok::<usize, ()>(further.iter().map(|kind| kind.objects.len()).sum())
+        };
+        assert_eq!(kept(&all(100, |number| number % 100 == 0)), Ok(100));
+        assert_eq!(kept(&all(30_000, |number| number % 100 == 0)), Ok(300));
+        assert_eq!(kept(&all(30_000, |_| true)), Err(()));
+    }
 }

@@ -226,7 +226,7 @@ fn one_after_the_other<'a>(
 
 /// Any clusters that keep all limits together, and then the best that are left of their groups.
 fn at_all<'a>(fits: Vec<Fit<'a>>, fields: &[(Field, Limits)], by_cluster: Limits) -> Option<Chosen<'a>> {
-    let found = exact::search(&fits, fields, by_cluster)?;
+    let found: BTreeSet<usize> = exact::search(&fits, fields, by_cluster)?.into_iter().collect();
     let mut choice = Chosen {
         chosen: found.iter().map(|index| fits[*index]).collect(),
         ..Chosen::default()

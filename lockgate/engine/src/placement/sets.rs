@@ -110,7 +110,7 @@ impl std::fmt::Display for Unknown {
 pub enum Choice {
     /// No set is bound in its namespace; or some are, and of none of them anybody can tell who belongs to it.
     NoBindings {
-        /// The sets that are bound.
+        /// The sets that it would choose from.
         unknown: Unknown,
     },
     /// None of the sets that it names is bound.
@@ -137,27 +137,36 @@ impl Choice {
 }
 
 /// Which sets a placement chooses from: those that are bound in its namespace and are there, and of these the ones that it
-/// names, if it names some.
-pub fn choose<'a, 'm>(
+/// names, if it names some. `decided` are the clusters that it has now.
+///
+/// What is not bound was withdrawn, also if it is not there. Only where it may be a misspelling of a set that is bound, and that
+/// clusters were selected from, nobody can tell.
+pub fn choose<'a, 'm, 'c>(
     bound: impl IntoIterator<Item = &'a str>,
     wanted: &[String],
     find: impl Fn(&str) -> Option<&'m Membership>,
+    decided: impl IntoIterator<Item = &'c Candidate>,
 ) -> Choice {
     let bound: BTreeSet<&str> = bound.into_iter().collect();
     let is_there = |set: &&str| find(set).is_some_and(|membership| membership.trouble().is_none());
     let there: BTreeSet<&str> = bound.iter().copied().filter(is_there).collect();
+    let unknown = if wanted.is_empty() {
+        Unknown::of(bound.iter().copied(), &find)
+    } else {
+        let is_strange = |set: &&String| !bound.contains(set.as_str()) && find(set).is_none();
+        let misspelt = wanted.iter().any(|set| is_strange(&set)) && may_mean(&bound, wanted, &find, decided);
+        let counts = |set: &&String| bound.contains(set.as_str()) || misspelt && is_strange(set);
+        Unknown::of(wanted.iter().filter(counts).map(String::as_str), &find)
+    };
     if there.is_empty() {
-        return Choice::NoBindings {
-            unknown: Unknown::of(bound, &find),
-        };
+        return Choice::NoBindings { unknown };
     }
     if wanted.is_empty() {
         return Choice::Sets {
             sets: there.into_iter().map(str::to_owned).collect(),
-            unknown: Unknown::of(bound, &find),
+            unknown,
         };
     }
-    let unknown = Unknown::of(wanted.iter().map(String::as_str), &find);
     let sets: BTreeSet<String> = wanted
         .iter()
         .filter(|set| there.contains(set.as_str()))
@@ -170,6 +179,27 @@ pub fn choose<'a, 'm>(
         };
     }
     Choice::Sets { sets, unknown }
+}
+
+/// Whether a name of no set may stand for one that is bound and not named: a cluster that is decided, and in none of the sets
+/// that are named, is in it or may be.
+fn may_mean<'m, 'c>(
+    bound: &BTreeSet<&str>,
+    wanted: &[String],
+    find: &impl Fn(&str) -> Option<&'m Membership>,
+    decided: impl IntoIterator<Item = &'c Candidate>,
+) -> bool {
+    let (named, others): (Vec<&str>, Vec<&str>) = bound
+        .iter()
+        .partition(|set| wanted.iter().any(|name| name == *set));
+    let is_in = |sets: &[&str], cluster: &Candidate| {
+        let mut sets = sets.iter().filter_map(|set| find(set));
+        sets.any(|membership| membership.includes(cluster))
+    };
+    let is_unknown = |set: &&str| find(set).is_none_or(|membership| membership.trouble().is_some());
+    let any_unknown = others.iter().any(is_unknown);
+    let may = |cluster: &Candidate| !is_in(&named, cluster) && (any_unknown || is_in(&others, cluster));
+    decided.into_iter().any(may)
 }
 
 /// What a set says of itself: how many clusters it has, or why nobody can tell.

@@ -2,6 +2,7 @@
 
 use super::Hub;
 use crate::resource::Resource;
+use crate::template::priority::Classes;
 
 impl Hub {
     /// Whether everything that was seen was acted on, as far as it can be.
@@ -13,17 +14,19 @@ impl Hub {
     pub fn busy(&self) -> Option<&'static str> {
         let state = &self.state;
         let followed = || {
-            let mut all = self.followed.iter();
-            all.all(|following| following.cache.synced() && following.cache.trouble().is_none())
+            let classes = state.priority_classes.get().map(Classes::cache);
+            let mut all = self.followed.iter().map(|one| &one.cache).chain(classes);
+            all.all(|cache| cache.synced() && cache.trouble().is_none())
         };
         // Who gives others something to do is asked before them.
-        let parts: [(&'static str, &dyn Fn() -> bool); 12] = [
+        let parts: [(&'static str, &dyn Fn() -> bool); 13] = [
             ("clusters", &|| self.clusters.idle()),
             ("fleet", &|| state.fleet_changes.is_idle()),
             ("chores", &|| state.chores.is_idle()),
             ("kinds", &|| state.kinds.is_settled()),
             ("placements and policies of OCM", &|| state.ocm.is_idle()),
             ("namespaces", &|| state.namespaces.is_idle()),
+            ("priority classes", &|| state.unranked.lock().is_empty()),
             ("templates", &|| {
                 state.templates.is_idle() && !state.templates.has_due()
             }),
@@ -48,7 +51,7 @@ impl Hub {
         let caches = self.followed.iter().map(|following| &following.cache);
         let own = caches
             .chain([self.clusters.cache()])
-            .chain(self.state.priority_classes.get().map(|classes| &classes.cache))
+            .chain(self.state.priority_classes.get().map(Classes::cache))
             .find(|cache| cache.resource() == resource);
         if let Some(cache) = own {
             return Some(cache.seen_version());

@@ -29,12 +29,17 @@ impl Wiring {
 
     /// Follows a resource of the hub from now on.
     pub(crate) fn begin(&self, link: &Link, resource: &Resource, told: fn(&State, &Change)) -> Following {
-        let slot = self.0.clone();
+        let wiring = self.clone();
         follow(link, resource, "", None, move |change| {
-            if let Some(state) = slot.get().and_then(Weak::upgrade) {
+            if let Some(state) = wiring.state() {
                 told(&state, change);
             }
         })
+    }
+
+    /// The state that changes are told to, while it is there.
+    pub(crate) fn state(&self) -> Option<Arc<State>> {
+        self.0.get().and_then(Weak::upgrade)
     }
 
     /// From here on changes are told to this state.

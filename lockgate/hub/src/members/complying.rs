@@ -79,6 +79,8 @@ struct TemplateMemory {
     evaluated: Timestamp,
     /// The namespaces that it selected then; none if nobody knows.
     namespaces: Option<Vec<String>>,
+    /// Whether the member did not keep then what it must know to prune; none if nobody has looked.
+    forgets: Option<bool>,
     /// What the server said to changes that were only tried.
     tried: BTreeMap<carry::Try, carry::Tried>,
 }
@@ -243,10 +245,11 @@ async fn known(cache: &Cache) -> Result<(), SendError> {
             return Err(SendError::Member(error));
         }
         if begun.elapsed() > PATIENCE {
-            return Err(SendError::Member(LinkError::Unreachable(format!(
+            // It has not failed to answer: the list may be long.
+            return Err(SendError::NotYet(format!(
                 "the member's {} are not known yet",
                 cache.resource().plural
-            ))));
+            )));
         }
     }
 }
@@ -258,12 +261,20 @@ fn replica(state: &State, key: &Key) -> Option<Policy> {
     (policy.metadata.label(ROOT_POLICY).is_some() && !policy.metadata.deleting()).then_some(policy)
 }
 
+/// The compliance that a replica says one of its templates has.
+fn replica_says<'a>(replica: &'a Policy, template: &str) -> &'a str {
+    let mut details = replica.status.iter().flat_map(|status| &status.details);
+    let found = details.find(|details| details.template_meta.name == template);
+    found.map_or("", |details| &details.compliant)
+}
+
 impl Visit<'_> {
     /// Brings the member to a policy, and tells what was found.
     async fn keep(&self, replica: &Policy) -> Result<Sent, SendError> {
         let begun = tokio::time::Instant::now();
-        let copy = self.sync_copy(replica).await?;
         let planned = replica::plan(replica, self.cluster());
+        self.note_waiting(planned.iter().any(|planned| !planned.dependencies.is_empty()));
+        let copy = self.sync_copy(replica).await?;
         let mut told: Vec<(&str, Told<'static>)> = Vec::new();
         let mut statuses = Vec::new();
         let mut refused = None;
@@ -278,9 +289,7 @@ impl Visit<'_> {
         let released = Mark::of(replica).map_or(Timestamp::UNIX_EPOCH, |mark| mark.at);
         let mut is_final = true;
         let mut watched = BTreeSet::new();
-        let mut waits = false;
         for planned in &planned {
-            waits |= !planned.dependencies.is_empty();
             let pending = self.pending(planned);
             let object = match (&planned.object, pending) {
                 (Err(message), _) => {
@@ -316,7 +325,8 @@ impl Visit<'_> {
                 statuses.push(None);
                 continue;
             };
-            let outcome = self.evaluate(&template, fresh, &mut watched).await?;
+            let said = replica_says(replica, &planned.name);
+            let outcome = self.evaluate(&template, fresh, said, &mut watched).await?;
             refused = refused.or(outcome.refused);
             due = [due, outcome.due].into_iter().flatten().min();
             is_final &= !outcome.is_going;
@@ -350,7 +360,7 @@ impl Visit<'_> {
             statuses.push(None);
         }
         self.unwatch(&watched);
-        self.remember(due, waits);
+        self.remember(due);
         let told: Vec<(&str, Told<'_>)> = told
             .into_iter()
             .zip(&statuses)
@@ -366,11 +376,16 @@ impl Visit<'_> {
         }
     }
 
+    /// Keeps in mind whether others may decide about it. That comes before they are looked at: who changes meanwhile wakes it.
+    fn note_waiting(&self, waits: bool) {
+        let mut memories = self.lane.policies.memories.lock();
+        memories.entry(self.name.to_owned()).or_default().waits = waits;
+    }
+
     /// Keeps in mind when to come again.
-    fn remember(&self, due: Option<Timestamp>, waits: bool) {
+    fn remember(&self, due: Option<Timestamp>) {
         let mut memories = self.lane.policies.memories.lock();
         let memory = memories.entry(self.name.to_owned()).or_default();
-        memory.waits = waits;
         let now = self.state.clock.now();
         if let Some(due) = due
             && memory.alarm.is_none_or(|alarm| alarm <= now || alarm > due)

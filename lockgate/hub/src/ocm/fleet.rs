@@ -62,7 +62,6 @@ struct Undecided {
 }
 
 /// What a change of a cluster touches.
-#[derive(Default)]
 pub(crate) struct Touched {
     /// The sets that it was in or is in.
     pub(crate) sets: BTreeSet<String>,
@@ -106,8 +105,8 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// A cluster changed; gives the sets that it was in or is in, or none if nothing changed that placements look at.
-    pub(crate) fn put_cluster(&mut self, name: &str, cluster: Option<ManagedCluster>) -> Touched {
+    /// A cluster changed; gives the sets that it was in or is in, or nothing if nothing changed that placements look at.
+    pub(crate) fn put_cluster(&mut self, name: &str, cluster: Option<ManagedCluster>) -> Option<Touched> {
         let before = self.clusters.get(name).map(|known| &known.candidate.cluster);
         let same = |old: &ManagedCluster, new: &ManagedCluster| {
             old.spec == new.spec
@@ -120,7 +119,7 @@ impl Fleet {
             .zip(cluster.as_ref())
             .is_some_and(|(old, new)| same(old, new))
         {
-            return Touched::default();
+            return None;
         }
         let mut sets: BTreeSet<String> = BTreeSet::new();
         for (set, members) in &mut self.members {
@@ -129,8 +128,8 @@ impl Fleet {
             }
         }
         let Some(cluster) = cluster else {
-            self.clusters.remove(name);
-            return Touched { sets, stays: None };
+            let known = self.clusters.remove(name);
+            return known.map(|_| Touched { sets, stays: None });
         };
         let before = sets.clone();
         let candidate = Arc::new(Candidate::new(cluster));
@@ -150,7 +149,7 @@ impl Fleet {
         let stays = old
             .filter(|_| self.sets_of(name) == before)
             .map(|old| (old.candidate, candidate));
-        Touched { sets, stays }
+        Some(Touched { sets, stays })
     }
 
     /// A set changed.
@@ -354,6 +353,15 @@ impl Fleet {
         keys.filter(|key| &*key.namespace == namespace).cloned().collect()
     }
 
+    /// The placements that name a set.
+    pub(crate) fn naming(&self, set: &str) -> Vec<Key> {
+        let names = |(_, reading): &(&Key, &Arc<Reading>)| {
+            reading.placement.spec.cluster_sets.iter().any(|s| s == set)
+        };
+        let naming = self.placements.iter().filter(names);
+        naming.map(|(key, _)| key.clone()).collect()
+    }
+
     /// The namespaces in which a set is bound.
     pub(crate) fn binding(&self, set: &str) -> Vec<String> {
         let bound = self.bound.iter().filter(|(_, sets)| sets.contains(set));
@@ -361,9 +369,17 @@ impl Fleet {
     }
 
     /// The sets that a placement chooses from.
-    pub(crate) fn choice(&self, namespace: &str, wanted: &[String]) -> Choice {
-        let bound = self.bound.get(namespace).into_iter().flatten();
-        choose(bound.map(String::as_str), wanted, |set| self.sets.get(set))
+    pub(crate) fn choice(&self, key: &Key, wanted: &[String]) -> Choice {
+        let bound = self.bound.get(&*key.namespace).into_iter().flatten();
+        let decided = self.decisions(key).flat_map(|decision| decision.clusters());
+        let decided = decided.filter_map(|cluster| self.clusters.get(cluster));
+        let find = |set: &str| self.sets.get(set);
+        choose(
+            bound.map(String::as_str),
+            wanted,
+            find,
+            decided.map(|known| &*known.candidate),
+        )
     }
 
     /// Whether a ManagedCluster says what the cluster has room for, or there is none.
@@ -453,5 +469,34 @@ impl Scores for ScoresAt<'_> {
         scores
             .map(|score| (score.name.clone(), i64::from(score.value)))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn cluster(labels: Value) -> Option<ManagedCluster> {
+        serde_json::from_value(json!({"metadata": {"name": "one", "labels": labels}})).ok()
+    }
+
+    #[test]
+    fn a_cluster_in_no_set_concerns_whoever_chooses_from_sets_that_nobody_can_tell() {
+        let mut fleet = Fleet::default();
+        let placement = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": {}});
+        let key = Key::new("shop", "web");
+        fleet.put_placement(&key, serde_json::from_value(placement).ok());
+        fleet.put_binding("shop", "gone", true);
+        let touched = fleet.put_cluster("one", cluster(json!({"a": "b"})));
+        let sets = touched.map(|touched| touched.sets);
+        assert_eq!(sets, Some(BTreeSet::new()), "it is new");
+        let concerned = fleet.choosing_from(&BTreeSet::new());
+        assert_eq!(concerned.len(), 1);
+        assert!(fleet.put_cluster("one", cluster(json!({"a": "b"}))).is_none());
+        assert!(fleet.put_cluster("one", cluster(json!({"a": "c"}))).is_some());
+        assert!(fleet.put_cluster("one", None).is_some());
+        assert!(fleet.put_cluster("one", None).is_none());
     }
 }

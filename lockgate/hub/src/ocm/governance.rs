@@ -19,6 +19,8 @@ pub(crate) struct Governance {
     rules: BTreeMap<Key, Arc<PlacementRule>>,
     /// By root: the sets on whose policies it depends, of any namespace.
     needs: HashMap<Key, BTreeSet<Key>>,
+    /// The same of what is sent in the place of a root that was given up.
+    sent_needs: HashMap<Key, BTreeSet<Key>>,
     /// By root: its replicas, by cluster.
     replicas: HashMap<Key, BTreeMap<String, Arc<Policy>>>,
     /// By cluster: the roots that have a replica there.
@@ -47,21 +49,21 @@ impl Governance {
 
     /// A root changed.
     pub(crate) fn put_root(&mut self, key: &Key, root: Option<&Policy>) {
-        let needed = root.map(sets_needed).unwrap_or_default();
-        let needed: BTreeSet<Key> = needed
-            .into_iter()
-            .map(|(namespace, name)| Key::new(namespace, name))
-            .collect();
-        if needed.is_empty() {
-            self.needs.remove(key);
-        } else {
-            self.needs.insert(key.clone(), needed);
+        note(&mut self.needs, key, root);
+        if root.is_none() {
+            self.sent_needs.remove(key);
         }
+    }
+
+    /// Something is sent in the place of a root, or nothing any more; whether it needs other sets than what was sent before.
+    pub(crate) fn put_sent(&mut self, key: &Key, sent: Option<&Policy>) -> bool {
+        note(&mut self.sent_needs, key, sent)
     }
 
     /// The roots that depend on the policies of a set.
     pub(crate) fn needing(&self, set: &Key) -> Vec<Key> {
-        let needing = self.needs.iter().filter(|(_, sets)| sets.contains(set));
+        let all = self.needs.iter().chain(&self.sent_needs);
+        let needing = all.filter(|(_, sets)| sets.contains(set));
         needing.map(|(root, _)| root.clone()).collect()
     }
 
@@ -149,6 +151,19 @@ impl Governance {
             }
         }
     }
+}
+
+/// Notes the sets that a policy needs; whether they are others than before.
+fn note(needs: &mut HashMap<Key, BTreeSet<Key>>, key: &Key, policy: Option<&Policy>) -> bool {
+    let needed = policy.map(sets_needed).unwrap_or_default();
+    let needed: BTreeSet<Key> = needed
+        .into_iter()
+        .map(|(namespace, name)| Key::new(namespace, name))
+        .collect();
+    if needed.is_empty() {
+        return needs.remove(key).is_some();
+    }
+    needs.insert(key.clone(), needed.clone()) != Some(needed)
 }
 
 fn put<T>(map: &mut BTreeMap<Key, Arc<T>>, key: &Key, object: Option<T>) {

@@ -177,7 +177,7 @@ fn plan(state: &State, key: &Key, reading: &Reading) -> Plan {
     // A decision takes long, and whoever writes one changes the fleet: it is not held for all that time, except by placements
     // that look at scores and at each other.
     let fleet = state.ocm.fleet.read();
-    let choice = fleet.choice(&key.namespace, &placement.spec.cluster_sets);
+    let choice = fleet.choice(key, &placement.spec.cluster_sets);
     let present: Vec<Arc<PlacementDecision>> = fleet.decisions(key).cloned().collect();
     let known: Vec<Known> = fleet.candidates(key, &choice).into_iter().cloned().collect();
     let compares = placement.spec.number_of_clusters.is_some() || reading.uses_scores();

@@ -173,6 +173,9 @@ async fn roll_out(
     let find = |namespace: &str, name: &str| sets.get(&Key::new(namespace, name)).map(|set| &**set);
     let intent = intent(root, &find);
     let sent = policy_history::sent(state, key, &mut record, &intent).await?;
+    if needs_others(state, root, key, sent.as_ref()) {
+        return Err(PassError::Again);
+    }
     let request = record.unseen(value);
     let chosen = policy_history::chosen(state, key, request.as_ref(), &record).await?;
     let plan = plan(&RootInput {
@@ -191,6 +194,7 @@ async fn roll_out(
         let clusters = known.keys().map(String::as_str);
         policy_history::keep(state, key, value, clusters, &plan.record).await?;
     }
+    policy_history::give_up(state, key, &record, &plan.record).await?;
     if plan.record.is_settled() && !record.is_settled() {
         policy_history::prune(state, key, &plan.record).await?;
     }
@@ -211,6 +215,17 @@ async fn roll_out(
         state.ocm.policies.add_at(key.clone(), 1, at);
     }
     Ok((plan, known))
+}
+
+/// Whether what is sent in the place of a root needs sets that nobody knew it needs: they may have changed after they were
+/// read, and nobody would have said so.
+fn needs_others(state: &State, root: &Policy, key: &Key, sent: Option<&Policy>) -> bool {
+    // A revision has no namespace of its own.
+    let sent = sent.map(|sent| Policy {
+        metadata: root.metadata.clone(),
+        ..sent.clone()
+    });
+    state.ocm.governance.write().put_sent(key, sent.as_ref())
 }
 
 /// What is known of each cluster, as the server last told it.

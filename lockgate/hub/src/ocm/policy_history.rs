@@ -79,7 +79,28 @@ pub(super) async fn keep(
 /// Drops what is older than anybody goes back to.
 pub(super) async fn prune(state: &State, root: &Key, record: &RolloutRecord) -> Result<(), PassError> {
     let (id, history) = id(root);
-    revisions::prune(state, &id, &history, &[record.digest.as_str()]).await
+    let back = record.back.iter().filter_map(|back| back.to.as_ref());
+    let mut needed: Vec<&str> = back.map(|good| good.digest.as_str()).collect();
+    needed.push(&record.digest);
+    revisions::prune(state, &id, &history, &needed).await
+}
+
+/// Says of the revision that is given up now that it was: a choice of an operator gives nothing up.
+pub(super) async fn give_up(
+    state: &State,
+    root: &Key,
+    before: &RolloutRecord,
+    next: &RolloutRecord,
+) -> Result<(), PassError> {
+    let back = next.back.as_ref().filter(|_| next.back != before.back);
+    let Some(back) = back.filter(|back| !back.forward && back.from == next.revision) else {
+        return Ok(());
+    };
+    if back.to.as_ref().is_some_and(|to| to.digest == next.digest) {
+        return Ok(());
+    }
+    let (id, history) = id(root);
+    revisions::give_up(state, &id, &history, &next.digest).await
 }
 
 /// The revision that an operator wants to go to; none if there is no such revision, or nobody wants that.
@@ -96,7 +117,10 @@ pub(super) async fn chosen(
     let entries = revisions::list(state, &id, &history).await?;
     let found = match request.to {
         Some(number) => entries.into_iter().find(|entry| entry.number == number),
-        None => entries.into_iter().find(|entry| entry.digest != record.digest),
+        // The one before, of those that nobody has given up.
+        None => entries
+            .into_iter()
+            .find(|entry| entry.digest != record.digest && !entry.given_up),
     };
     Ok(found.map(|entry| Good {
         revision: entry.number,

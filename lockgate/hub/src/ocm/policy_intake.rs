@@ -21,12 +21,14 @@ const TELL_AFTER: Duration = Duration::from_millis(100);
 pub(crate) fn policy(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
     wake_members(state, key, change.own);
-    let new: Option<Policy> = current(&state.ocm.caches.policies, key);
     let old: Option<Policy> = parsed(change.old.clone());
     let was = old.as_ref().and_then(root_key);
+    let mut governance = state.ocm.governance.write();
+    let new: Option<Policy> = current(&state.ocm.caches.policies, key);
     let is = new.as_ref().and_then(root_key);
     if was.is_none() && is.is_none() {
-        state.ocm.governance.write().put_root(key, new.as_ref());
+        governance.put_root(key, new.as_ref());
+        drop(governance);
         if !change.own {
             state.ocm.policies.add(key.clone(), 1);
         }
@@ -51,16 +53,14 @@ pub(crate) fn policy(state: &State, change: &Change) {
     };
     let wakes = !change.own || reported(&old) != reported(&new);
     let new = new.map(Arc::new);
-    for root in [was, is.clone()].into_iter().flatten().collect::<BTreeSet<Key>>() {
-        let replica = new.clone().filter(|_| is.as_ref() == Some(&root));
-        state
-            .ocm
-            .governance
-            .write()
-            .put_replica(&root, &key.namespace, replica);
-        if wakes {
-            wake(state, root);
-        }
+    let roots: BTreeSet<Key> = [was, is.clone()].into_iter().flatten().collect();
+    for root in &roots {
+        let replica = new.clone().filter(|_| is.as_ref() == Some(root));
+        governance.put_replica(root, &key.namespace, replica);
+    }
+    drop(governance);
+    for root in roots.into_iter().filter(|_| wakes) {
+        wake(state, root);
     }
 }
 
@@ -78,10 +78,10 @@ fn wake_members(state: &State, key: &Key, own: bool) {
 /// A binding changed.
 pub(crate) fn binding(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
-    let new: Option<PlacementBinding> = current(&state.ocm.caches.placement_bindings, key);
     let old: Option<PlacementBinding> = parsed(change.old.clone());
     let touched = {
         let mut governance = state.ocm.governance.write();
+        let new: Option<PlacementBinding> = current(&state.ocm.caches.placement_bindings, key);
         let mut touched = BTreeSet::new();
         for binding in old.iter().chain(&new) {
             touched.extend(governance.subjects(&key.namespace, binding));
@@ -104,26 +104,21 @@ pub(crate) fn binding(state: &State, change: &Change) {
 /// A set of policies changed.
 pub(crate) fn set(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
-    let new: Option<PolicySet> = current(&state.ocm.caches.policy_sets, key);
     let old: Option<PolicySet> = parsed(change.old.clone());
-    let same = old.as_ref().map(|set| &set.spec) == new.as_ref().map(|set| &set.spec);
-    if !same {
-        let policies: BTreeSet<&String> = old
-            .iter()
-            .chain(&new)
-            .flat_map(|set| &set.spec.policies)
-            .collect();
-        for policy in policies {
-            wake(state, Key::new(&key.namespace, policy));
+    let mut touched = BTreeSet::new();
+    {
+        let mut governance = state.ocm.governance.write();
+        let new: Option<PolicySet> = current(&state.ocm.caches.policy_sets, key);
+        if old.as_ref().map(|set| &set.spec) != new.as_ref().map(|set| &set.spec) {
+            let policies = old.iter().chain(&new).flat_map(|set| &set.spec.policies);
+            touched.extend(policies.map(|policy| Key::new(&key.namespace, policy)));
+            // Policies that depend on the set have other dependencies now.
+            touched.extend(governance.needing(key));
         }
+        governance.put_set(key, new);
     }
-    state.ocm.governance.write().put_set(key, new);
-    if !same {
-        // Policies that depend on the set have other dependencies now.
-        let needing = state.ocm.governance.read().needing(key);
-        for root in needing {
-            wake(state, root);
-        }
+    for root in touched {
+        wake(state, root);
     }
     if !change.own {
         tell(state, key.clone());
@@ -133,8 +128,11 @@ pub(crate) fn set(state: &State, change: &Change) {
 /// A placement rule changed.
 pub(crate) fn rule(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
-    let new: Option<PlacementRule> = current(&state.ocm.caches.placement_rules, key);
-    state.ocm.governance.write().put_rule(key, new);
+    {
+        let mut governance = state.ocm.governance.write();
+        let new: Option<PlacementRule> = current(&state.ocm.caches.placement_rules, key);
+        governance.put_rule(key, new);
+    }
     placed_by(state, key, "PlacementRule");
 }
 

@@ -27,14 +27,15 @@ impl Walk<'_> {
                 ..Verdict::default()
             });
         }
-        if place::asks_for_room(&binding.spec, self.state.gates)
-            && !self.state.room_is_known()
-            && self.is_due(binding)
-        {
+        if place::asks_for_room(&binding.spec, self.state.gates) {
+            // Whoever tells in between finds it waiting.
             self.state.unmeasured.lock().insert(self.id.clone());
-            return Err(PassError::NotYet(
-                "members have not yet said what they have room for".to_owned(),
-            ));
+            if !self.state.room_is_known() && self.is_due(binding) {
+                return Err(PassError::NotYet(
+                    "members have not yet said what they have room for".to_owned(),
+                ));
+            }
+            self.state.unmeasured.lock().remove(self.id);
         }
         let mut verdict = Verdict::default();
         let still_there: Vec<String> = (binding.spec.graceful_eviction_tasks.iter())

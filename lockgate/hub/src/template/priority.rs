@@ -9,13 +9,14 @@ use std::sync::Arc;
 use lockgate_api::{Binding, PropagationPolicy};
 use lockgate_engine::TemplateId;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use super::{PassError, Walk};
 use crate::cache::{Cache, Change, Key};
 use crate::events::EventTarget;
 use crate::intake;
 use crate::resource::Resource;
-use crate::state::{self, State};
+use crate::state::{self, State, WALK};
 use crate::watch::Following;
 
 impl Walk<'_> {
@@ -36,11 +37,16 @@ impl Walk<'_> {
             .state
             .priority_classes
             .get_or_init(|| follow_classes(self.state));
-        if !classes.cache.synced() {
-            return Err(PassError::NotYet("priority classes are not known yet".to_owned()));
+        if !classes.cache().synced() {
+            // Whoever finds them complete in between finds it waiting, or it finds them complete.
+            self.state.unranked.lock().insert(self.id.clone());
+            if !classes.cache().synced() {
+                return Err(PassError::NotYet("priority classes are not known yet".to_owned()));
+            }
+            self.state.unranked.lock().remove(self.id);
         }
         let name = &wanted.priority_class_name;
-        let priority = number(&classes.cache, name);
+        let priority = number(classes.cache(), name);
         if tell && priority.is_none() {
             let message = format!(
                 "the priority class {name:?} does not exist, and counts as none: create it, or correct \
@@ -60,10 +66,10 @@ impl Walk<'_> {
 pub(crate) fn rank_by(state: &State, policy: &PropagationPolicy) -> Option<i32> {
     let wanted = policy.spec.schedule_priority.as_ref()?;
     let classes = state.priority_classes.get_or_init(|| follow_classes(state));
-    if !classes.cache.synced() {
+    if !classes.cache().synced() {
         return None;
     }
-    Some(rank_of(number(&classes.cache, &wanted.priority_class_name)))
+    Some(rank_of(number(classes.cache(), &wanted.priority_class_name)))
 }
 
 /// Gives a template the place in the order that its binding says it has.
@@ -94,10 +100,47 @@ fn rank_of(priority: Option<i64>) -> i32 {
     i32::try_from(priority.unwrap_or(0)).unwrap_or(0)
 }
 
-fn follow_classes(state: &State) -> Following {
-    state
+/// The priority classes, from the moment on at which a policy names one.
+pub(crate) struct Classes {
+    following: Following,
+    /// Wakes those who wait until all classes are known.
+    waking: JoinHandle<()>,
+}
+
+impl Classes {
+    /// What is known of them.
+    pub(crate) fn cache(&self) -> &Arc<Cache> {
+        &self.following.cache
+    }
+}
+
+impl Drop for Classes {
+    fn drop(&mut self) {
+        self.waking.abort();
+    }
+}
+
+fn follow_classes(state: &State) -> Classes {
+    let following = state
         .wiring
-        .begin(&state.link, &Resource::priority_classes(), changed)
+        .begin(&state.link, &Resource::priority_classes(), changed);
+    let (cache, wiring) = (following.cache.clone(), state.wiring.clone());
+    let waking = tokio::spawn(async move {
+        // Where there are none, no change would say that these are all.
+        cache.wait_synced().await;
+        if let Some(state) = wiring.state() {
+            wake_unranked(&state);
+        }
+    });
+    Classes { following, waking }
+}
+
+/// Under the lock, so that whoever asks whether something is left to do finds them waiting or awake.
+fn wake_unranked(state: &State) {
+    let mut unranked = state.unranked.lock();
+    for id in std::mem::take(&mut *unranked) {
+        state.templates.add(id, WALK);
+    }
 }
 
 /// A class has come, changed or gone: the templates of those who name it are looked at again.

@@ -1,8 +1,9 @@
 //! A choice that keeps every limit, where choosing one field after the other found none: what is best for the first field
 //! may leave too little for the next.
 //!
-//! Clusters that are in the same groups are alike, so that only kinds of clusters are tried. If there is a choice it is found,
-//! unless there are more to try than [`MOST_LOOKS`].
+//! Clusters that are in the same groups are alike, so that only kinds of clusters are tried, and only those that add a group
+//! which counts: all others are taken together, at the end. If there is a choice it is found, unless there are more to try than
+//! [`MOST_TRIES`] or more to look at than [`MOST_LOOKS`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +11,10 @@ use super::super::filter::Fit;
 use super::groups::Limits;
 use crate::selector::affinity::Field;
 
-/// How many kinds of clusters are looked at.
-const MOST_LOOKS: usize = 20_000;
+/// How many kinds of clusters are tried.
+const MOST_TRIES: usize = 20_000;
+/// How many are looked at for that.
+const MOST_LOOKS: usize = 1_000_000;
 
 /// Clusters that are in the same groups.
 struct Alike<'a> {
@@ -24,12 +27,30 @@ struct Alike<'a> {
 struct Search<'s, 'a> {
     kinds: &'s [Alike<'a>],
     limits: Vec<Limits>,
+    /// By field: whether there are more groups than may be chosen.
+    is_bounded: Vec<bool>,
     by_cluster: Limits,
-    /// How many of each kind are taken.
+    /// How many of each kind are taken: one of those that were tried, until the end.
     taken: Vec<usize>,
     /// Kinds that are not tried any more.
     closed: Vec<bool>,
+    tries: usize,
     looks: usize,
+}
+
+/// What follows from the kinds that are taken.
+enum Found {
+    /// Every limit is kept.
+    All,
+    /// One of these kinds has to be taken, too; the best first.
+    OneOf(Vec<usize>),
+}
+
+/// The kinds of which one has to be taken.
+struct Step {
+    kinds: Vec<usize>,
+    /// How many of them were tried; the last of these is taken.
+    tried: usize,
 }
 
 /// The places of clusters that keep all limits together, if there are any. `fits` are sorted, the best first.
@@ -48,6 +69,7 @@ pub(super) fn search(fits: &[Fit<'_>], fields: &[(Field, Limits)], by_cluster: L
         .collect();
     // The best cluster of a kind stands for it.
     kinds.sort_by_key(|kind| kind.fits.first().copied());
+    let mut is_bounded = Vec::with_capacity(fields.len());
     for (at, (_, limits)) in fields.iter().enumerate() {
         let all: BTreeSet<&str> = kinds
             .iter()
@@ -56,16 +78,19 @@ pub(super) fn search(fits: &[Fit<'_>], fields: &[(Field, Limits)], by_cluster: L
         if all.len() < limits.min {
             return None;
         }
+        is_bounded.push(all.len() > limits.max);
     }
     let mut search = Search {
         limits: fields.iter().map(|(_, limits)| *limits).collect(),
+        is_bounded,
         by_cluster,
         taken: vec![0; kinds.len()],
         closed: vec![false; kinds.len()],
+        tries: 0,
         looks: 0,
         kinds: &kinds,
     };
-    if !search.extend() {
+    if !search.run() {
         return None;
     }
     let taken = kinds.iter().zip(&search.taken);
@@ -77,57 +102,108 @@ pub(super) fn search(fits: &[Fit<'_>], fields: &[(Field, Limits)], by_cluster: L
 }
 
 impl<'a> Search<'_, 'a> {
-    /// Takes more clusters until every minimum is kept; no maximum is ever broken.
-    fn extend(&mut self) -> bool {
-        let count: usize = self.taken.iter().sum();
-        let chosen: Vec<BTreeSet<&'a str>> = (0..self.limits.len()).map(|field| self.values(field)).collect();
-        let open = (0..self.limits.len()).find(|field| chosen[*field].len() < self.limits[*field].min);
-        if open.is_none() && count >= self.by_cluster.min {
+    /// Takes kinds until every minimum is kept; no maximum is ever broken. The steps are on a list and not on the stack: there
+    /// may be as many as there are groups.
+    fn run(&mut self) -> bool {
+        let mut steps: Vec<Step> = Vec::new();
+        loop {
+            match self.look() {
+                Found::All => return true,
+                Found::OneOf(kinds) => steps.push(Step { kinds, tried: 0 }),
+            }
+            while !self.take_next(&mut steps) {
+                if steps.is_empty() {
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Takes the next kind of the last step in the place of the one before; ends the step if there is none.
+    fn take_next(&mut self, steps: &mut Vec<Step>) -> bool {
+        let Some(step) = steps.last_mut() else {
+            return false;
+        };
+        if let Some(last) = step.tried.checked_sub(1) {
+            // Nothing with this kind does, so the others are tried without.
+            let kind = step.kinds[last];
+            self.taken[kind] -= 1;
+            self.closed[kind] = true;
+        }
+        if step.tried < step.kinds.len() && self.tries < MOST_TRIES && self.looks < MOST_LOOKS {
+            self.tries += 1;
+            self.taken[step.kinds[step.tried]] += 1;
+            step.tried += 1;
             return true;
         }
-        if count >= self.by_cluster.max {
-            return false;
+        for kind in &step.kinds[..step.tried] {
+            self.closed[*kind] = false;
         }
+        steps.pop();
+        false
+    }
+
+    /// What follows from what is taken. If only clusters are missing, they are taken from the kinds that add no group which
+    /// counts.
+    fn look(&mut self) -> Found {
+        self.looks += self.kinds.len();
+        let count: usize = self.taken.iter().sum();
+        let chosen: Vec<BTreeSet<&'a str>> = (0..self.limits.len()).map(|field| self.values(field)).collect();
+        let lacks = |field: &usize| chosen[*field].len() < self.limits[*field].min;
         let adds = |kind: &Alike<'_>, field: usize| {
             let new = kind.values[field]
                 .iter()
                 .filter(|value| !chosen[field].contains(*value));
             new.count()
         };
+        let is_free = |kind: &Alike<'_>| {
+            (0..chosen.len()).all(|field| !self.is_bounded[field] || adds(kind, field) == 0)
+        };
+        let open = (0..chosen.len()).find(lacks);
+        if open.is_none() {
+            let free: Vec<usize> = (0..self.kinds.len())
+                .filter(|index| is_free(&self.kinds[*index]))
+                .collect();
+            let left = free.iter().map(|index| self.left(*index));
+            if count + left.sum::<usize>() >= self.by_cluster.min {
+                self.fill(&free, self.by_cluster.min.saturating_sub(count));
+                return Found::All;
+            }
+        }
+        if count >= self.by_cluster.max {
+            return Found::OneOf(Vec::new());
+        }
         // Those that help most of the fields come first.
         let mut order: Vec<(usize, usize)> = Vec::new();
         for (index, kind) in self.kinds.iter().enumerate() {
-            self.looks += 1;
             let keeps = |field: usize| chosen[field].len() + adds(kind, field) <= self.limits[field].max;
-            let helps = open.is_none_or(|field| adds(kind, field) > 0);
-            let is_there = self.taken[index] < kind.fits.len();
-            if is_there && !self.closed[index] && helps && (0..chosen.len()).all(keeps) {
-                let fields = (0..chosen.len())
-                    .filter(|field| chosen[*field].len() < self.limits[*field].min && adds(kind, *field) > 0);
-                order.push((fields.count(), index));
+            let helps = || open.map_or_else(|| !is_free(kind), |field| adds(kind, field) > 0);
+            if !self.closed[index] && helps() && (0..chosen.len()).all(keeps) {
+                let fields = (0..chosen.len()).filter(lacks);
+                let helped = fields.filter(|field| adds(kind, *field) > 0).count();
+                order.push((helped, index));
             }
         }
         order.sort_by_key(|(helped, index)| (std::cmp::Reverse(*helped), *index));
-        let mut tried = Vec::new();
-        let mut found = false;
-        for (_, index) in order {
-            if self.looks > MOST_LOOKS {
-                break;
-            }
-            self.taken[index] += 1;
-            if self.extend() {
-                found = true;
-                break;
-            }
-            self.taken[index] -= 1;
-            // Nothing with one more of this kind does, so the others are tried without.
-            self.closed[index] = true;
-            tried.push(index);
+        Found::OneOf(order.into_iter().map(|(_, index)| index).collect())
+    }
+
+    /// How many clusters of a kind are not taken.
+    fn left(&self, kind: usize) -> usize {
+        self.kinds[kind].fits.len() - self.taken[kind]
+    }
+
+    /// Takes so many more clusters of these kinds, the best first.
+    fn fill(&mut self, kinds: &[usize], count: usize) {
+        let more = kinds.iter().flat_map(|kind| {
+            let fits = self.kinds[*kind].fits[self.taken[*kind]..].iter();
+            fits.map(|fit| (*fit, *kind))
+        });
+        let mut more: Vec<(usize, usize)> = more.collect();
+        more.sort_unstable();
+        for (_, kind) in more.into_iter().take(count) {
+            self.taken[kind] += 1;
         }
-        for index in tried {
-            self.closed[index] = false;
-        }
-        found
     }
 
     /// The groups that are chosen, by one field.

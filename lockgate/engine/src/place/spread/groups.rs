@@ -300,22 +300,59 @@ impl Search<'_, '_> {
         if !self.want.dynamic {
             return true;
         }
-        let groups = || set.iter().map(|index| &self.groups[*index]);
-        let clusters: usize = groups().map(|group| group.clusters).sum();
-        let room = if clusters <= self.by_cluster.max {
-            groups().map(|group| group.room).fold(0, i64::saturating_add)
+        let room = if self.field == Field::Zone {
+            self.room_of_zones(set)
         } else {
-            let firsts = groups().filter_map(|group| group.richest.first().copied());
-            let mut rest: Vec<i64> = groups()
-                .flat_map(|group| group.richest.iter().skip(1).copied())
-                .collect();
-            rest.sort_unstable_by_key(|room| std::cmp::Reverse(*room));
-            let more = rest
-                .into_iter()
-                .take(self.by_cluster.max.saturating_sub(set.len()));
-            firsts.chain(more).fold(0, i64::saturating_add)
+            self.room_of_groups(set)
         };
         room >= self.want.replicas
+    }
+
+    /// The room of groups none of which shares a cluster with another.
+    fn room_of_groups(&self, set: &[usize]) -> i64 {
+        let groups = || set.iter().map(|index| &self.groups[*index]);
+        let clusters: usize = groups().map(|group| group.clusters).sum();
+        if clusters <= self.by_cluster.max {
+            return groups().map(|group| group.room).fold(0, i64::saturating_add);
+        }
+        let firsts = groups().filter_map(|group| group.richest.first().copied());
+        let mut rest: Vec<i64> = groups()
+            .flat_map(|group| group.richest.iter().skip(1).copied())
+            .collect();
+        rest.sort_unstable_by_key(|room| std::cmp::Reverse(*room));
+        let more = rest
+            .into_iter()
+            .take(self.by_cluster.max.saturating_sub(set.len()));
+        firsts.chain(more).fold(0, i64::saturating_add)
+    }
+
+    /// The room of zones: a cluster may be in several of them and has its room once, and only if it is in no other.
+    fn room_of_zones(&self, set: &[usize]) -> i64 {
+        let zones: BTreeSet<&str> = set
+            .iter()
+            .map(|index| self.groups[*index].value.as_str())
+            .collect();
+        let mut kept: Vec<(i64, Vec<&str>)> = self
+            .fits
+            .iter()
+            .map(|fit| (fit.capacity(), self.field.of(fit.cluster)))
+            .filter(|(_, own)| own.iter().all(|zone| zones.contains(zone)))
+            .collect();
+        kept.sort_by_key(|(room, _)| std::cmp::Reverse(*room));
+        let (mut room, mut count) = (0_i64, 0);
+        let mut covered: BTreeSet<&str> = BTreeSet::new();
+        let mut rest = Vec::new();
+        for (own_room, own) in kept {
+            if own.iter().all(|zone| covered.contains(zone)) {
+                rest.push(own_room);
+                continue;
+            }
+            covered.extend(own);
+            room = room.saturating_add(own_room);
+            count += 1;
+        }
+        let more = rest.into_iter().take(self.by_cluster.max.saturating_sub(count));
+        more.fold(room, i64::saturating_add)
     }
 
     /// Whether these groups have enough clusters, all groups that were chosen by other fields, and enough of those that are

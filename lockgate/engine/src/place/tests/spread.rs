@@ -267,6 +267,53 @@ fn many_groups_are_bounded() {
     assert!(names.contains("c150"), "{names}");
 }
 
+#[test]
+fn many_clusters_are_met_together() {
+    // The largest two regions have no zone in common: what is best for the first field leaves too little for the next.
+    let regions = [
+        ("r1", "z1", 2600),
+        ("r2", "z2", 2700),
+        ("r3", "z1", 1500),
+        ("r4", "z3", 10),
+        ("r5", "z4", 10),
+    ];
+    let lines: Vec<String> = regions
+        .iter()
+        .flat_map(|(region, zone, count)| {
+            (0..*count).map(move |number| format!("{region}-{number:04} p {region} {zone} 1"))
+        })
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let constraints = |clusters| {
+        [
+            constraint("region", 2, 2),
+            constraint("zone", 1, 1),
+            constraint("cluster", clusters, clusters),
+        ]
+    };
+    let all = chosen(&lines, 1, &constraints(4100), &Value::Null, &[]);
+    let of = |region: &str| all.split(' ').filter(|name| name.starts_with(region)).count();
+    assert_eq!((of("r1"), of("r3"), all.split(' ').count()), (2600, 1500, 4100));
+    let more = chosen(&lines, 1, &constraints(4101), &Value::Null, &[]);
+    assert!(more.contains("no zones with enough clusters"), "{more}");
+}
+
+#[test]
+fn a_cluster_in_several_zones_has_its_room_once() {
+    let lines = ["a p r z1,z2 10", "b p r z3 8", "c p r z4 8"];
+    let two = [constraint("zone", 2, 2)];
+    assert_eq!(chosen(&lines, 15, &two, &dynamic(), &[]), "b:8 c:7");
+    // One that is in a further zone is not chosen, and its room does not count.
+    let lines = [
+        "a p r z1,z5,z6 20",
+        "b p r z1 1",
+        "c p r z2 8",
+        "d p r z3 9",
+        "e p r z4 9",
+    ];
+    assert_eq!(chosen(&lines, 15, &two, &dynamic(), &[]), "c:7 d:8");
+}
+
 proptest! {
     #![proptest_config(crate::properties::cases(512))]
 

@@ -1,5 +1,7 @@
 //! Predicates, taints and sets.
 
+use lockgate_api::ocm::CLUSTER_SET;
+
 use super::super::sets::choose;
 use super::super::{Membership, Verdict};
 use super::*;
@@ -348,7 +350,7 @@ fn those_that_leave_or_have_not_joined_or_are_not_accepted_are_not_selected() {
 fn sets_are_those_that_are_bound_and_there_and_wanted() {
     type Sets = &'static [&'static str];
     // What is bound, what is wanted, and what comes of it: sets, and those of which nobody can tell who belongs to them.
-    let cases: [(Sets, Sets, Result<Sets, &str>, &str); 11] = [
+    let cases: [(Sets, Sets, Result<Sets, &str>, &str); 16] = [
         (&["a", "b"], &[], Ok(&["a", "b"]), ""),
         (&["a", "b"], &["b"], Ok(&["b"]), ""),
         (
@@ -379,9 +381,20 @@ fn sets_are_those_that_are_bound_and_there_and_wanted() {
         ),
         (&["a"], &["c"], Err("intersection"), ""),
         (
-            &["a"],
+            &["a", "gone"],
             &["gone"],
             Err("intersection"),
+            "there is no ManagedClusterSet gone",
+        ),
+        // A binding that is deleted takes its set out, whether it is there or not.
+        (&["a"], &["gone"], Err("intersection"), ""),
+        (&["a"], &["a", "gone"], Ok(&["a"]), ""),
+        (&["a"], &["a", "bad"], Ok(&["a"]), ""),
+        (&["gone"], &["c"], Err("bindings"), ""),
+        (
+            &["gone"],
+            &["gone", "c"],
+            Err("bindings"),
             "there is no ManagedClusterSet gone",
         ),
         (
@@ -394,11 +407,12 @@ fn sets_are_those_that_are_bound_and_there_and_wanted() {
     let (fine, bad) = (Membership::Labels(None), Membership::Unreadable("why".to_owned()));
     for (bound, wanted, expected, says) in cases {
         let wanted: Vec<String> = wanted.iter().map(|set| (*set).to_owned()).collect();
-        let choice = choose(bound.iter().copied(), &wanted, |set| match set {
+        let find = |set: &str| match set {
             "gone" => None,
             "bad" => Some(&bad),
             _ => Some(&fine),
-        });
+        };
+        let choice = choose(bound.iter().copied(), &wanted, find, []);
         let (found, unknown) = match &choice {
             Choice::Sets { sets, unknown } => {
                 (Ok(sets.iter().map(String::as_str).collect::<Vec<_>>()), unknown)
@@ -413,6 +427,46 @@ fn sets_are_those_that_are_bound_and_there_and_wanted() {
             expected.map(<[&str]>::to_vec).map_err(str::to_owned),
             "{bound:?} {wanted:?}"
         );
+    }
+}
+
+#[test]
+fn a_misspelt_set_takes_no_cluster_that_is_still_bound() {
+    let member = |set: &str| cluster("c", json!({"metadata": {"labels": {CLUSTER_SET: set}}}));
+    let [a, b] = ["a", "b"].map(|set| Membership::Exclusive(set.to_owned()));
+    let bad = Membership::Unreadable("why".to_owned());
+    type Sets = &'static [&'static str];
+    // What is bound, what is wanted, the set of the cluster that is decided, and whether it stays for what nobody can tell.
+    let cases: [(Sets, Sets, &str, bool); 9] = [
+        (&["a", "b"], &["aa"], "a", true),
+        (&["a", "b"], &["b", "aa"], "a", true),
+        (&["b", "gone"], &["gonne"], "gone", true),
+        (&["b", "bad"], &["badd"], "bad", true),
+        // The binding is gone, and so is the set.
+        (&["a", "b"], &["gone"], "gone", false),
+        (&["a", "b"], &["a", "gone"], "gone", false),
+        // It is in a set that is named.
+        (&["a", "b"], &["a", "gone"], "a", false),
+        // The set is there, and not bound.
+        (&["b"], &["a"], "a", false),
+        (&["b"], &["a"], "b", false),
+    ];
+    for (bound, wanted, decided, stays) in cases {
+        let wanted: Vec<String> = wanted.iter().map(|set| (*set).to_owned()).collect();
+        let find = |set: &str| match set {
+            "a" => Some(&a),
+            "b" => Some(&b),
+            "bad" => Some(&bad),
+            _ => None,
+        };
+        let decided = [member(decided)];
+        let choice = choose(bound.iter().copied(), &wanted, find, &decided);
+        let unknown = match &choice {
+            Choice::Sets { unknown, .. }
+            | Choice::NoBindings { unknown }
+            | Choice::NoIntersection { unknown, .. } => unknown,
+        };
+        assert_eq!(!unknown.is_empty(), stays, "{bound:?} {wanted:?}: {choice:?}");
     }
 }
 

@@ -47,11 +47,12 @@ pub(super) struct Looked {
 }
 
 impl Visit<'_> {
-    /// Looks at one ConfigurationPolicy, if it is time to.
+    /// Looks at one ConfigurationPolicy, if it is time to. `told` is what the replica says of it now.
     pub(super) async fn evaluate(
         &self,
         policy: &ConfigurationPolicy,
         fresh: bool,
+        told: &str,
         watched: &mut BTreeSet<Watched>,
     ) -> Result<Looked, SendError> {
         let mut memory = self.recall(policy);
@@ -62,11 +63,14 @@ impl Visit<'_> {
             Err(_) => Vec::new(),
         };
         let enforces = memory.rules.as_ref().as_ref().is_ok_and(|rules| rules.enforce);
+        let prune = rules::prune(&policy.spec);
         let must = fresh
             // What is still to go is tried again.
             || enforces && !previous.pending_prune.is_empty()
             || previous.last_evaluated_generation != Some(policy.metadata.generation)
             || previous.compliant.is_empty()
+            // Only a look tells whether that is because the member forgets, and nobody remembers one.
+            || memory.forgets.is_none() && prune != Prune::Nothing && told != COMPLIANT
             || memory
                 .namespaces
                 .as_ref()
@@ -80,13 +84,14 @@ impl Visit<'_> {
             if due.is_none_or(|due| due > now) {
                 // What it selects stays watched: with the next look it must be known.
                 self.follow(rules, &namespaces, watched).await?;
+                let forgets = memory.forgets.unwrap_or(false);
                 self.keep_memory(policy, memory);
                 return Ok(Looked {
                     status: previous,
                     due,
                     refused: None,
                     is_going: false,
-                    forgets: false,
+                    forgets,
                     awaits_since: None,
                 });
             }
@@ -105,7 +110,7 @@ impl Visit<'_> {
             outcomes: &outcomes,
             generation: policy.metadata.generation,
             enforce: enforces,
-            prune: rules::prune(&policy.spec),
+            prune,
             unpruned: None,
             never: rules.as_ref().as_ref().map_or((false, false), Rules::never),
             now,
@@ -125,7 +130,8 @@ impl Visit<'_> {
         }
         let status = concluded.status;
         let kept = self.write(policy, &previous, &status).await?;
-        let forgets = kept.is_some_and(|kept| is_forgotten(&status, &kept, evaluated.prune));
+        let forgets = kept.is_some_and(|kept| is_forgotten(&status, &kept, prune));
+        memory.forgets = Some(forgets);
         refused = refused.or_else(|| {
             let stays = unpruned.first()?;
             Some(format!(
@@ -192,6 +198,7 @@ impl Visit<'_> {
                 rules: Arc::new(Rules::read(&policy.spec)),
                 evaluated: evaluated.unwrap_or(Timestamp::UNIX_EPOCH),
                 namespaces: None,
+                forgets: None,
                 tried: Default::default(),
             }
         })
