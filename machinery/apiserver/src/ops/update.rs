@@ -177,13 +177,21 @@ fn check_identity(target: &Target<'_>, new: &mut Value, stored: &Stored) -> Resu
         let error = FieldError::invalid(&path, &json!(0), "must be specified for an update");
         return Err(ApiError::invalid(resource.subject(), name, &[error]));
     }
-    match version.parse::<u64>() {
-        Ok(wanted) if wanted == stored.revision => Ok(()),
-        Ok(_) => Err(ApiError::modified(resource.subject(), name)),
-        Err(_) => Err(ApiError::unclassified(format!(
-            "strconv.ParseUint: parsing \"{version}\": invalid syntax"
-        ))),
+    if parse_version(version)? == stored.revision {
+        Ok(())
+    } else {
+        Err(ApiError::modified(resource.subject(), name))
     }
+}
+
+/// The version that an object names; 0 if it names none.
+pub(super) fn parse_version(text: &str) -> Result<u64, ApiError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        ApiError::unclassified(format!("strconv.ParseUint: parsing \"{text}\": invalid syntax"))
+    })
 }
 
 fn unconditional(resource: &Resource) -> bool {

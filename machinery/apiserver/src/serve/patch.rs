@@ -12,13 +12,13 @@ use serde_json::json;
 use crate::body::Body;
 use crate::meta;
 use crate::negotiate::{Accept, media_type};
-use crate::ops::create::create;
 use crate::ops::decode::{self, Refused};
 use crate::ops::update::{Part, Target, update};
+use crate::ops::upsert::update_or_create;
 use crate::ops::{FieldValidation, WriteOptions};
 use crate::ownership::{Owner, apply_object};
 use crate::resource::{Resource, Source};
-use crate::serve::Call;
+use crate::serve::{Call, authorize_create};
 use crate::serve::writes::{finish, write_options};
 use crate::status::{ApiError, Subject};
 
@@ -166,25 +166,33 @@ async fn apply(
         name: &info.name,
         part,
     };
-    let result = match update(&call.server, &target, &options, |present| {
+    let change = |present: &Value| {
         let mut live = present.clone();
         meta::set_type(&mut live, &resource.api_version(), &resource.kind);
         make(Some(&live))
-    })
-    .await
-    {
-        Err(error) if error.is_not_found() && part == Part::Main => {
-            let mut content = make(None)?;
-            if meta::name(&content).is_empty() {
-                meta::set_text(&mut content, "name", info.name.clone());
-            }
-            create(&call.server, resource, &info.namespace, content, &options)
-                .await
-                .map(|saved| (201, saved))
-        }
-        other => other.map(|saved| (200, saved)),
     };
+    if part != Part::Main {
+        let result = update(&call.server, &target, &options, change).await;
+        return finish(call, resource, accept, &options, result.map(|saved| (200, saved)));
+    }
+    let allowed = || authorize_create(call);
+    let result = update_or_create(&call.server, &target, &options, allowed, |present| match present {
+        Some(present) => change(present),
+        None => make(None).and_then(|content| refuse_uid(&target, content)),
+    })
+    .await;
+    let result = result.map(|(outcome, saved)| (outcome.code(), saved));
     finish(call, resource, accept, &options, result)
+}
+
+/// Who names a uid means an object that was there once.
+fn refuse_uid(target: &Target<'_>, content: Value) -> Result<Value, ApiError> {
+    let uid = meta::uid(&content);
+    if uid.is_empty() {
+        return Ok(content);
+    }
+    let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+    Err(ApiError::conflict(target.resource.subject(), target.name, why))
 }
 
 /// A patch that was read and can be applied.

@@ -10,10 +10,11 @@ use crate::meta;
 use crate::negotiate::{Accept, body_format};
 use crate::ops::decode::Refused;
 use crate::ops::update::{Part, Target, check_name, update};
+use crate::ops::upsert::update_or_create;
 use crate::ops::{FieldValidation, Saved, WriteOptions, create, decode};
 use crate::ownership::Owner;
 use crate::resource::Resource;
-use crate::serve::{Call, respond};
+use crate::serve::{Call, authorize_create, respond};
 use crate::status::{ApiError, Subject};
 
 /// The options of a write from its query; `kind` is what messages call them.
@@ -165,8 +166,9 @@ pub(crate) async fn put(
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "UpdateOptions")?;
-    let content = read_body(call, resource, &options, body)?;
+    let mut content = read_body(call, resource, &options, body)?;
     let info = &call.info;
+    create::place_in_namespace(resource, &info.namespace, &mut content)?;
     check_name(&info.name, &content)?;
     let target = Target {
         resource,
@@ -174,22 +176,20 @@ pub(crate) async fn put(
         name: &info.name,
         part,
     };
-    let result = update(&call.server, &target, &options, |present| {
+    let wanted = |present: &Value| {
         check_uid(&target, &content, present)?;
         Ok(content.clone())
-    })
-    .await;
-    let creates = part == Part::Main && creates_on_update(resource) && meta::name(&content) == info.name;
-    let result = match result {
-        Err(error) if error.is_not_found() && creates => {
-            check_uid(&target, &content, &Value::Null)?;
-            let mut content = content;
-            meta::meta_mut(&mut content).remove("resourceVersion");
-            create::create(&call.server, resource, &info.namespace, content, &options)
-                .await
-                .map(|saved| (201, saved))
-        }
-        other => other.map(|saved| (200, saved)),
+    };
+    let result = if part == Part::Main && creates_on_update(resource) {
+        let allowed = || authorize_create(call);
+        update_or_create(&call.server, &target, &options, allowed, |present| {
+            wanted(present.unwrap_or(&Value::Null))
+        })
+        .await
+        .map(|(outcome, saved)| (outcome.code(), saved))
+    } else {
+        let saved = update(&call.server, &target, &options, wanted).await;
+        saved.map(|saved| (200, saved))
     };
     finish(call, resource, accept, &options, result)
 }
