@@ -1,5 +1,6 @@
 //! The API over HTTP: one `tower::Service`, used over TLS and in process alike.
 
+mod binding;
 mod deletes;
 mod eviction;
 mod patch;

@@ -113,15 +113,20 @@ pub(crate) fn place_in_namespace(
     if resource.namespaced {
         let own = meta::namespace(content);
         if !own.is_empty() && own != namespace {
-            return Err(ApiError::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
+            return Err(other_namespace());
         }
         meta::set_text(content, "namespace", namespace);
     } else {
         meta::meta_mut(content).remove("namespace");
     }
     Ok(())
+}
+
+/// The refusal of an object of another namespace than the path's.
+pub(crate) fn other_namespace() -> ApiError {
+    ApiError::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
 }
 
 /// Draws a name from `generateName` when there is none. Returns whether it did.

@@ -27,7 +27,7 @@ pub(crate) enum Part {
     Status,
     /// The replicas, as a `Scale` shows them.
     Scale,
-    /// A namespace's own finalizers.
+    /// Everything of a namespace but its status: its own finalizers, above all, which are changed in no other way.
     Finalizers,
     /// The ephemeral containers of a Pod.
     EphemeralContainers,
@@ -227,7 +227,8 @@ fn carry_over(old: &Value, new: &mut Value) {
 
 fn prepare(resource: &Resource, part: Part, new: &mut Value, old: &Value) {
     match (&resource.source, part) {
-        (_, Part::Whole | Part::Finalizers) => {}
+        (_, Part::Whole) => {}
+        (_, Part::Finalizers) => copy_field(old, new, "status"),
         (_, Part::EphemeralContainers) => machinery_kinds::strategy::prepare_ephemeral_containers(new, old),
         (_, Part::Resize) => machinery_kinds::strategy::prepare_resize(new, old),
         (_, Part::Approval) => machinery_kinds::strategy::prepare_approval(new, old),

@@ -177,7 +177,7 @@ pub(crate) async fn put(
         part,
     };
     let wanted = |present: &Value| {
-        check_uid(&target, &content, present)?;
+        Precondition::Uid(meta::uid(&content)).check(&target, present)?;
         Ok(content.clone())
     };
     let result = if part == Part::Main && creates_on_update(resource) {
@@ -198,37 +198,47 @@ fn creates_on_update(resource: &Resource) -> bool {
     resource.custom().is_none() && machinery_kinds::strategy::allows_create_on_update(resource.gvk())
 }
 
-/// A replacement that names another uid is meant for another object.
-fn check_uid(target: &Target<'_>, wanted: &Value, present: &Value) -> Result<(), ApiError> {
-    let Target {
-        resource,
-        namespace,
-        name,
-        ..
-    } = *target;
-    let uid = meta::uid(wanted);
-    if uid.is_empty() || uid == meta::uid(present) {
-        return Ok(());
-    }
-    let group = if resource.custom().is_some() {
-        format!("{}/", resource.group)
-    } else {
-        String::new()
-    };
-    let place = if resource.namespaced {
-        format!("{namespace}/")
-    } else {
-        String::new()
-    };
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{place}{name}, ResourceVersion: 0, \
-         AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-        if resource.kind == "Service" {
-            "services/specs"
+/// What a request says of the object that it is meant for; an empty text says nothing.
+pub(super) enum Precondition<'a> {
+    Uid(&'a str),
+    Version(&'a str),
+}
+
+impl Precondition<'_> {
+    /// Refuses a request that was meant for another object, or for an older one.
+    pub(super) fn check(&self, target: &Target<'_>, present: &Value) -> Result<(), ApiError> {
+        let (what, wanted, found) = match *self {
+            Self::Uid(uid) => ("UID", uid, meta::uid(present)),
+            Self::Version(version) => ("ResourceVersion", version, meta::resource_version(present)),
+        };
+        if wanted.is_empty() || wanted == found {
+            return Ok(());
+        }
+        let Target {
+            resource,
+            namespace,
+            name,
+            ..
+        } = *target;
+        let group = if resource.custom().is_some() {
+            format!("{}/", resource.group)
         } else {
-            resource.plural.as_str()
-        },
-        meta::uid(present)
-    );
-    Err(ApiError::conflict(resource.subject(), name, why))
+            String::new()
+        };
+        let place = if resource.namespaced {
+            format!("{namespace}/")
+        } else {
+            String::new()
+        };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{place}{name}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}",
+            if resource.kind == "Service" {
+                "services/specs"
+            } else {
+                resource.plural.as_str()
+            },
+        );
+        Err(ApiError::conflict(resource.subject(), name, why))
+    }
 }
