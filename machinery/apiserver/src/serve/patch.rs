@@ -39,7 +39,6 @@ pub(crate) async fn answer(
         return apply(call, resource, part, accept, &body).await;
     }
     let options = write_options(call, "PatchOptions")?;
-    check_not_forced(call)?;
     let patch = Patch::read(resource, &media_type(&call.headers), &body)?;
     let info = &call.info;
     let target = Target {
@@ -67,24 +66,18 @@ pub(crate) async fn answer(
     finish(call, resource, accept, &options, result.map(|saved| (200, saved)))
 }
 
-/// Only an apply can be forced.
-pub(crate) fn check_not_forced(call: &Call) -> Result<(), ApiError> {
-    if !call.query.has("force") {
-        return Ok(());
+/// Who applies says in whose name; only an apply can be forced.
+pub(crate) fn check_options(call: &Call) -> Option<FieldError> {
+    if Applied::is(call) {
+        let path = FieldPath::from("fieldManager");
+        let unnamed = call.query.get("fieldManager").is_empty();
+        return unnamed.then(|| FieldError::required(&path, "is required for apply patch"));
     }
+    let path = FieldPath::from("force");
     let why = "may not be specified for non-apply patch";
-    Err(bad_options(&FieldError::forbidden(
-        &FieldPath::from("force"),
-        why,
-    )))
-}
-
-fn bad_options(error: &FieldError) -> ApiError {
-    let kind = Subject {
-        group: "meta.k8s.io",
-        name: "PatchOptions",
-    };
-    ApiError::invalid(kind, "", std::slice::from_ref(error))
+    call.query
+        .has("force")
+        .then(|| FieldError::forbidden(&path, why))
 }
 
 /// What somebody applies, and in whose name.
@@ -102,11 +95,6 @@ impl<'a> Applied<'a> {
 
     pub(crate) fn read(call: &'a Call, options: &WriteOptions, body: &[u8]) -> Result<Self, ApiError> {
         let manager = call.query.get("fieldManager");
-        if manager.is_empty() {
-            let path = FieldPath::from("fieldManager");
-            let error = FieldError::required(&path, "is required for apply patch");
-            return Err(bad_options(&error));
-        }
         let Decoded { value, repeats, .. } = machinery_value::decode::from_yaml(body)
             .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
         // That keys are repeated is told by this reader alone; what is unknown is left for the schema to refuse.

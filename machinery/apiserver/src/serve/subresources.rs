@@ -199,7 +199,6 @@ impl<'a> ScaleChange<'a> {
         if Applied::is(call) {
             return Ok(Self::Apply(Applied::read(call, options, body)?));
         }
-        patch::check_not_forced(call)?;
         let patch = patch::Patch::read(resource, &media_type(&call.headers), body)?;
         Ok(Self::Patch(patch))
     }

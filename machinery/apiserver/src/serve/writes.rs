@@ -14,29 +14,29 @@ use crate::ops::upsert::update_or_create;
 use crate::ops::{FieldValidation, Saved, WriteOptions, create, decode};
 use crate::ownership::Owner;
 use crate::resource::Resource;
-use crate::serve::{Call, authorize_create, respond};
+use crate::serve::{Call, authorize_create, patch, respond};
 use crate::status::{ApiError, Subject};
+
+/// The longest name of a manager, in bytes.
+const MAX_MANAGER: usize = 128;
 
 /// The options of a write from its query; `kind` is what messages call them.
 pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, ApiError> {
-    let invalid = |error| {
-        ApiError::invalid(
-            Subject {
-                group: "meta.k8s.io",
-                name: kind,
-            },
-            "",
-            &[error],
-        )
-    };
+    // A deletion has no fields to validate, and none that anybody would own.
+    let deletes = kind == "DeleteOptions";
     let dry_run: Vec<&str> = call
         .query
         .all("dryRun")
         .filter(|value| !value.is_empty())
         .collect();
-    check_dry_run(&dry_run).map_err(invalid)?;
-    // A deletion has no fields to validate.
-    let deletes = kind == "DeleteOptions";
+    let (mut errors, manager) = (Vec::new(), call.query.get("fieldManager"));
+    if kind == "PatchOptions" {
+        errors.extend(patch::check_options(call));
+    }
+    if !deletes {
+        errors.extend(check_manager(manager));
+    }
+    errors.extend(check_dry_run(&dry_run).err());
     let validation = match call.query.get("fieldValidation") {
         _ if deletes => FieldValidation::Ignore,
         "Ignore" => FieldValidation::Ignore,
@@ -45,24 +45,23 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
         other => {
             let path = FieldPath::from("fieldValidation");
             let listed = ["", "Ignore", "Strict", "Warn"];
-            return Err(invalid(FieldError::not_supported(&path, &json!(other), &listed)));
+            errors.push(FieldError::not_supported(&path, &json!(other), &listed));
+            FieldValidation::Strict
         }
     };
-    if call.query.get("fieldManager").len() > 128 && !deletes {
-        return Err(invalid(FieldError::too_long(
-            &FieldPath::from("fieldManager"),
-            128,
-        )));
+    if !errors.is_empty() {
+        let subject = Subject {
+            group: "meta.k8s.io",
+            name: kind,
+        };
+        return Err(ApiError::invalid(subject, "", &errors));
     }
     let agent = call
         .headers
         .get(http::header::USER_AGENT)
         .and_then(|v| v.to_str().ok())
         .unwrap_or("");
-    let owner = Owner::Manager(machinery_fieldset::manager_name(
-        call.query.get("fieldManager"),
-        agent,
-    ));
+    let owner = Owner::Manager(machinery_fieldset::manager_name(manager, agent));
     let mut options = WriteOptions::new(call.user.clone(), !dry_run.is_empty(), validation, owner);
     options.trail = call.trail.clone();
     for key in ["fieldManager", "fieldValidation"] {
@@ -72,6 +71,29 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
         }
     }
     Ok(options)
+}
+
+/// The name of a manager is short, and can be shown.
+fn check_manager(name: &str) -> Vec<FieldError> {
+    let path = FieldPath::from("fieldManager");
+    let mut errors = Vec::new();
+    if name.len() > MAX_MANAGER {
+        errors.push(FieldError::too_long(&path, MAX_MANAGER));
+    }
+    for (at, character) in name.char_indices().filter(|(_, c)| !is_printable(*c)) {
+        let why = format!(
+            "invalid character U+{:04X} (at position {at})",
+            u32::from(character)
+        );
+        errors.push(FieldError::invalid(&path, &json!(name), why));
+    }
+    errors
+}
+
+/// Letters, marks, numbers, punctuation, symbols and the space, as Go has it.
+fn is_printable(character: char) -> bool {
+    // After another character nothing is escaped but what cannot be printed, and these.
+    matches!(character, '"' | '\'' | '\\') || format!("a{character}").escape_debug().count() == 2
 }
 
 /// A dry run is of everything or none.
@@ -240,5 +262,20 @@ impl Precondition<'_> {
             },
         );
         Err(ApiError::conflict(resource.subject(), name, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_printed() {
+        for printable in ['a', ' ', '"', '\'', '\\', 'é', '世', '\u{301}', '€', '\u{fffd}', '😀'] {
+            assert!(is_printable(printable), "{printable:?}");
+        }
+        for other in ['\0', '\n', '\t', '\u{7f}', '\u{a0}', '\u{200b}', '\u{2028}', '\u{e000}', '\u{ad}'] {
+            assert!(!is_printable(other), "{other:?}");
+        }
     }
 }
