@@ -107,7 +107,8 @@ fn bound_object(
     let found = core_object(server, plural, namespace, name)
         .ok_or_else(|| ApiError::not_found(subject(plural), name))?;
     // A token of another account would outlive the Pod's right to it, and say of the Pod what does not hold.
-    if bound == BoundKind::Pod && found["spec"]["serviceAccountName"].as_str().unwrap_or("") != meta::name(account)
+    if bound == BoundKind::Pod
+        && found["spec"]["serviceAccountName"].as_str().unwrap_or("") != meta::name(account)
     {
         return Err(ApiError::bad_request(format!(
             "cannot bind token for serviceaccount \"{}\" to pod running with different serviceaccount name.",

@@ -189,9 +189,8 @@ pub(super) fn parse_version(text: &str) -> Result<u64, ApiError> {
     if text.is_empty() {
         return Ok(0);
     }
-    text.parse().map_err(|_| {
-        ApiError::unclassified(format!("strconv.ParseUint: parsing \"{text}\": invalid syntax"))
-    })
+    text.parse()
+        .map_err(|_| ApiError::unclassified(format!("strconv.ParseUint: parsing \"{text}\": invalid syntax")))
 }
 
 fn unconditional(resource: &Resource) -> bool {

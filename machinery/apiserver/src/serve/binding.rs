@@ -95,7 +95,9 @@ fn obstacle(pod: &Value) -> Option<String> {
     let name = meta::name(pod);
     let node = pod["spec"]["nodeName"].as_str().unwrap_or("");
     if meta::is_deleting(pod) {
-        return Some(format!("pod {name} is being deleted, cannot be assigned to a host"));
+        return Some(format!(
+            "pod {name} is being deleted, cannot be assigned to a host"
+        ));
     }
     if !node.is_empty() {
         return Some(format!("pod {name} is already assigned to node {node:?}"));
@@ -127,7 +129,8 @@ fn placed(pod: &Value, binding: &Value, now: &str) -> Value {
     };
     // Where a Pod was hoped to go is over when it is there.
     status.remove("nominatedNodeName");
-    let scheduled = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
+    let scheduled =
+        json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if let Some(list) = conditions.as_array_mut() {
         list.retain(|condition| condition["type"] != "PodScheduled");
@@ -165,7 +168,8 @@ mod tests {
     #[test]
     fn a_binding_brings_labels_and_annotations_along() {
         let pod = json!({"metadata": {"labels": {"a": "1", "b": "1"}}, "spec": {}, "status": {"nominatedNodeName": "m"}});
-        let binding = json!({"metadata": {"labels": {"b": "2"}, "annotations": {"c": "3"}}, "target": {"name": "n"}});
+        let binding =
+            json!({"metadata": {"labels": {"b": "2"}, "annotations": {"c": "3"}}, "target": {"name": "n"}});
         let placed = placed(&pod, &binding, "now");
         assert_eq!(
             placed["metadata"],

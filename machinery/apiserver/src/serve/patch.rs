@@ -18,8 +18,8 @@ use crate::ops::upsert::update_or_create;
 use crate::ops::{FieldValidation, WriteOptions};
 use crate::ownership::{Owner, apply_object};
 use crate::resource::{Resource, Source};
-use crate::serve::{Call, authorize_create};
 use crate::serve::writes::{finish, write_options};
+use crate::serve::{Call, authorize_create};
 use crate::status::{ApiError, Subject};
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -75,9 +75,7 @@ pub(crate) fn check_options(call: &Call) -> Option<FieldError> {
     }
     let path = FieldPath::from("force");
     let why = "may not be specified for non-apply patch";
-    call.query
-        .has("force")
-        .then(|| FieldError::forbidden(&path, why))
+    call.query.has("force").then(|| FieldError::forbidden(&path, why))
 }
 
 /// What somebody applies, and in whose name.
@@ -164,10 +162,16 @@ async fn apply(
         return finish(call, resource, accept, &options, result.map(|saved| (200, saved)));
     }
     let allowed = || authorize_create(call);
-    let result = update_or_create(&call.server, &target, &options, allowed, |present| match present {
-        Some(present) => change(present),
-        None => make(None).and_then(|content| refuse_uid(&target, content)),
-    })
+    let result = update_or_create(
+        &call.server,
+        &target,
+        &options,
+        allowed,
+        |present| match present {
+            Some(present) => change(present),
+            None => make(None).and_then(|content| refuse_uid(&target, content)),
+        },
+    )
     .await;
     let result = result.map(|(outcome, saved)| (outcome.code(), saved));
     finish(call, resource, accept, &options, result)
@@ -179,7 +183,8 @@ fn refuse_uid(target: &Target<'_>, content: Value) -> Result<Value, ApiError> {
     if uid.is_empty() {
         return Ok(content);
     }
-    let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+    let why =
+        format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
     Err(ApiError::conflict(target.resource.subject(), target.name, why))
 }
 

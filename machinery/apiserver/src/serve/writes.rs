@@ -3,6 +3,7 @@
 use http::Response;
 use machinery_value::Value;
 use machinery_value::field::{FieldError, FieldPath};
+use machinery_value::gofmt::is_printable;
 use serde_json::json;
 
 use crate::body::Body;
@@ -88,12 +89,6 @@ fn check_manager(name: &str) -> Vec<FieldError> {
         errors.push(FieldError::invalid(&path, &json!(name), why));
     }
     errors
-}
-
-/// Letters, marks, numbers, punctuation, symbols and the space, as Go has it.
-fn is_printable(character: char) -> bool {
-    // After another character nothing is escaped but what cannot be printed, and these.
-    matches!(character, '"' | '\'' | '\\') || format!("a{character}").escape_debug().count() == 2
 }
 
 /// A dry run is of everything or none.
@@ -262,20 +257,5 @@ impl Precondition<'_> {
             },
         );
         Err(ApiError::conflict(resource.subject(), name, why))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_can_be_printed() {
-        for printable in ['a', ' ', '"', '\'', '\\', 'é', '世', '\u{301}', '€', '\u{fffd}', '😀'] {
-            assert!(is_printable(printable), "{printable:?}");
-        }
-        for other in ['\0', '\n', '\t', '\u{7f}', '\u{a0}', '\u{200b}', '\u{2028}', '\u{e000}', '\u{ad}'] {
-            assert!(!is_printable(other), "{other:?}");
-        }
     }
 }
