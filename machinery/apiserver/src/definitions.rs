@@ -28,7 +28,9 @@ pub(crate) fn load(server: &Inner) {
     for entry in &page.entries {
         all.extend(resources(&entry.value.content(), &all));
     }
-    server.registry.set_custom(Catalog::from_shared(all));
+    server
+        .registry
+        .set_custom(Catalog::from_shared(all), server.now());
 }
 
 /// Serves the definition at `key` as it is now, or no longer.
@@ -46,7 +48,9 @@ pub(crate) fn refresh(server: &Inner, key: &str) {
     if let Some(stored) = server.store.get(key) {
         others.extend(resources(&stored.value.content(), &others));
     }
-    server.registry.set_custom(Catalog::from_shared(others));
+    server
+        .registry
+        .set_custom(Catalog::from_shared(others), server.now());
 }
 
 /// The name of the definition behind a custom resource.

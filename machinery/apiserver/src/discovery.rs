@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
 use machinery_value::Value;
 use serde_json::{Map, json};
 
@@ -307,11 +309,16 @@ fn aggregated_resource(resource: &Resource) -> Value {
     entry
 }
 
+/// Dates of headers. A weekday that does not fit is nobody's business.
+const DATES: rfc2822::DateTimeParser = rfc2822::DateTimeParser::new().relaxed_weekday(true);
+
 /// A document with an ETag, so that a client that has it already is spared the bytes.
 #[derive(Debug)]
 pub(crate) struct Document {
     bytes: Bytes,
     etag: String,
+    /// Since when it says what it says, if that is told.
+    since: Option<Timestamp>,
 }
 
 impl Document {
@@ -319,6 +326,27 @@ impl Document {
         Self {
             bytes: Bytes::from(machinery_value::encode::to_vec(document)),
             etag: format!("\"{}\"", machinery_value::hash::canonical_hash(document)),
+            since: None,
+        }
+    }
+
+    /// The same, which says what it says since then.
+    pub(crate) fn since(self, since: Timestamp) -> Self {
+        Self {
+            since: Some(since),
+            ..self
+        }
+    }
+
+    /// Whether the client has it already: by its ETag, or else by its time.
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        match (headers.contains_key(header::IF_NONE_MATCH), self.since) {
+            (true, _) => text(header::IF_NONE_MATCH) == Some(&self.etag),
+            (false, Some(since)) => text(header::IF_MODIFIED_SINCE)
+                .and_then(|time| DATES.parse_timestamp(time).ok())
+                .is_some_and(|time| since <= time),
+            (false, None) => false,
         }
     }
 
@@ -329,8 +357,7 @@ impl Document {
         content_type: &'static str,
         cache_control: &'static str,
     ) -> Response<Body> {
-        let known = headers.get(header::IF_NONE_MATCH).and_then(|v| v.to_str().ok());
-        let mut response = if known == Some(&self.etag) {
+        let mut response = if self.is_known(headers) {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
@@ -344,6 +371,17 @@ impl Document {
         if let Ok(etag) = HeaderValue::from_str(&self.etag) {
             out.insert(header::ETAG, etag);
         }
+        let since = self
+            .since
+            .and_then(|since| {
+                rfc2822::DateTimePrinter::new()
+                    .timestamp_to_rfc9110_string(&since)
+                    .ok()
+            })
+            .and_then(|text| HeaderValue::from_str(&text).ok());
+        if let Some(since) = since {
+            out.insert(header::LAST_MODIFIED, since);
+        }
         response
     }
 }
@@ -351,6 +389,40 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_is_known_by_its_etag_or_else_by_its_time() {
+        let since = Timestamp::from_second(784_111_777).unwrap();
+        let (timeless, document) = (Document::new(&json!({})), Document::new(&json!({})).since(since));
+        let [before, then, after] = [36, 37, 38].map(|s| format!("Sun, 06 Nov 1994 08:49:{s} GMT"));
+        let own = document.etag.clone();
+        let table = [
+            (None, None, false),
+            (Some(own.as_str()), None, true),
+            (Some("\"other\""), None, false),
+            (None, Some(before.as_str()), false),
+            (None, Some(then.as_str()), true),
+            (None, Some(after.as_str()), true),
+            (None, Some("yesterday"), false),
+            // Who names an ETag is not told of times.
+            (Some("\"other\""), Some(after.as_str()), false),
+            (Some(own.as_str()), Some(before.as_str()), true),
+        ];
+        for (etag, time, known) in table {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [(header::IF_NONE_MATCH, etag), (header::IF_MODIFIED_SINCE, time)] {
+                headers.extend(value.map(|value| (name, HeaderValue::from_str(value).unwrap())));
+            }
+            let answer = document.answer(&headers, "text/plain", "no-cache");
+            assert_eq!(
+                answer.status() == StatusCode::NOT_MODIFIED,
+                known,
+                "{etag:?} {time:?}"
+            );
+            assert_eq!(answer.headers()[header::LAST_MODIFIED], then.as_str());
+            assert_eq!(timeless.is_known(&headers), etag == Some(own.as_str()));
+        }
+    }
 
     #[test]
     fn versions_are_preferred_by_stability_then_age() {

@@ -27,9 +27,9 @@ pub(crate) fn answer(
     headers: &HeaderMap,
 ) -> Result<Response<Body>, ApiError> {
     let rest = path.trim_start_matches("/openapi/v3").trim_matches('/');
+    let custom = server.registry.custom();
     if rest.is_empty() {
-        let custom = server.registry.custom();
-        let index = custom.openapi(|| Document::new(&index(&server.registry)));
+        let index = custom.openapi(|| Document::new(&index(&server.registry)).since(custom.since()));
         // JSON by its content, text by its header, as clients know it.
         return Ok(index.answer(headers, "text/plain; charset=utf-8", "no-cache, private"));
     }
@@ -43,7 +43,7 @@ pub(crate) fn answer(
         return Ok(unknown());
     }
     let is_named = query.get("hash") == hash(&resources).to_string().to_ascii_uppercase();
-    let document = Document::new(&document(&group, &version, &resources));
+    let document = Document::new(&document(&group, &version, &resources)).since(custom.since());
     if !is_named {
         return Ok(document.answer(headers, "application/json", "no-cache, private"));
     }

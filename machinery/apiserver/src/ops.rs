@@ -9,6 +9,7 @@ pub(crate) mod delete;
 pub(crate) mod read;
 pub(crate) mod select;
 pub(crate) mod update;
+pub(crate) mod upsert;
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use jiff::Timestamp;
 
 use crate::convert;
 use crate::discovery::Document;
@@ -19,9 +20,17 @@ pub struct Catalog {
     aggregated: [OnceLock<Document>; 2],
     /// The list of OpenAPI documents, likewise.
     openapi: OnceLock<Document>,
+    /// Since when these are the custom resources, in seconds; later than those before them, even if that takes a second that
+    /// has not come: who asks for what is newer must not miss a change of the same second.
+    since: i64,
 }
 
 impl Catalog {
+    /// Since when the documents about what is served are as they are.
+    pub(crate) fn since(&self) -> Timestamp {
+        Timestamp::from_second(self.since).unwrap_or_default()
+    }
+
     /// The aggregated document of a root, made when somebody first asks.
     pub(crate) fn aggregated(&self, root: &str, make: impl FnOnce() -> Document) -> &Document {
         self.aggregated[usize::from(root == "apis")].get_or_init(make)
@@ -136,7 +145,8 @@ impl Registry {
     }
 
     /// Replaces the custom resources.
-    pub(crate) fn set_custom(&self, catalog: Catalog) {
+    pub(crate) fn set_custom(&self, mut catalog: Catalog, now: Timestamp) {
+        catalog.since = now.as_second().max(self.custom.load().since + 1);
         self.custom.store(Arc::new(catalog));
     }
 

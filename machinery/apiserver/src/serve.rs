@@ -1,5 +1,6 @@
 //! The API over HTTP: one `tower::Service`, used over TLS and in process alike.
 
+mod binding;
 mod deletes;
 mod eviction;
 mod patch;
@@ -20,7 +21,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use machinery_auth::rbac::{forbidden_details, forbidden_message};
-use machinery_auth::{Attributes, UserInfo};
+use machinery_auth::{Attributes, Decision, UserInfo};
 
 use crate::audit::{Record, Trail};
 use crate::authenticate::{Caller, ISSUER};
@@ -228,12 +229,33 @@ fn authorize(
     if let Some(trail) = trail {
         trail.decided(&decision);
     }
+    refuse_unless_allowed(&attributes, &decision)
+}
+
+fn refuse_unless_allowed(attributes: &Attributes<'_>, decision: &Decision) -> Result<(), ApiError> {
     if decision.allowed {
         return Ok(());
     }
-    let mut error = ApiError::forbidden_text(forbidden_message(&attributes, &decision.reason()));
-    error.details = Some(forbidden_details(&attributes));
+    let mut error = ApiError::forbidden_text(forbidden_message(attributes, &decision.reason()));
+    error.details = Some(forbidden_details(attributes));
     Err(error)
+}
+
+/// Whether the caller may make the object that the request was to change: a second question, for what an update makes.
+pub(crate) fn authorize_create(call: &Call) -> Result<(), ApiError> {
+    let info = &call.info;
+    let attributes = Attributes {
+        user: &call.user,
+        verb: "create",
+        group: &info.group,
+        resource: &info.resource,
+        subresource: &info.subresource,
+        namespace: &info.namespace,
+        name: &info.name,
+        path: None,
+    };
+    let decision = call.server.indexes.rbac.read().authorize(&attributes);
+    refuse_unless_allowed(&attributes, &decision)
 }
 
 /// Paths that are not about resources.

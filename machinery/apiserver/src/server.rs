@@ -35,6 +35,8 @@ pub struct Options {
     pub max_in_flight: usize,
     /// How long a request's body may take to come.
     pub body_within: Duration,
+    /// How long a connection may be silent before its first request.
+    pub first_bytes_within: Duration,
     /// Whether the usual roles and bindings are made on start.
     pub bootstrap_roles: bool,
     /// Whether namespaces, owners, accounts and aggregated roles are looked after; a bare API server leaves that to
@@ -56,6 +58,7 @@ impl Options {
             clock: Arc::new(Timestamp::now),
             max_in_flight: 200,
             body_within: Duration::from_secs(60),
+            first_bytes_within: Duration::from_secs(30),
             bootstrap_roles: true,
             cluster_controllers: true,
             history_events: StoreOptions::default().history_events,
@@ -79,6 +82,7 @@ pub(crate) struct Inner {
     pub(crate) authenticator: Authenticator,
     pub(crate) places: Places,
     pub(crate) body_within: Duration,
+    pub(crate) first_bytes_within: Duration,
     /// The authority that clients of this cluster trust.
     pub(crate) ca_pem: String,
     pub(crate) audit: Option<AuditLog>,
@@ -114,6 +118,7 @@ impl ApiServer {
             authenticator: Authenticator::new(&options.pki, options.tokens),
             places: Places::new(options.max_in_flight),
             body_within: options.body_within,
+            first_bytes_within: options.first_bytes_within,
             ca_pem: options.pki.ca_pem().to_owned(),
             audit: options.audit,
             clock: options.clock,

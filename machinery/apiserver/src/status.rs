@@ -335,6 +335,11 @@ impl ApiError {
         self.reason == "Conflict"
     }
 
+    /// Whether an object of that name was there already.
+    pub fn is_already_exists(&self) -> bool {
+        self.reason == "AlreadyExists"
+    }
+
     /// Whether the object was not there.
     pub fn is_not_found(&self) -> bool {
         self.code == 404

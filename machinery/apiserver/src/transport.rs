@@ -1,5 +1,7 @@
 //! The API over TLS: accepts connections, learns who is at the other end, and serves HTTP/1.1 and HTTP/2.
 
+mod opening;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +17,16 @@ use tokio_rustls::TlsAcceptor;
 use crate::audit::Remote;
 use crate::authenticate::{Peer, UnknownPeer};
 use crate::server::ApiServer;
+use opening::Opening;
 
 /// A client that does not finish its handshake by then is let go.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long HTTP/1.1 may take for the headers of a request, or for the next request.
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a client that speaks HTTP/2 is asked whether it is still there, and how long it may take to answer: one that
+/// went without a word keeps no place.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PONG_WITHIN: Duration = Duration::from_secs(15);
 /// The most connections at a time.
 const MAX_CONNECTIONS: usize = 10_000;
 
@@ -85,6 +94,7 @@ async fn serve_connection(acceptor: TlsAcceptor, server: ApiServer, stream: TcpS
         None | Some(Err(X509Error::NoCommonName)) => None,
         Some(Err(_)) => Some(Err(UnknownPeer)),
     };
+    let stream = Opening::new(stream, server.inner.first_bytes_within);
     let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
         match &peer {
             Some(Ok(peer)) => drop(request.extensions_mut().insert(peer.clone())),
@@ -101,10 +111,12 @@ async fn serve_connection(acceptor: TlsAcceptor, server: ApiServer, stream: TcpS
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(30));
+        .header_read_timeout(HEADERS_TIMEOUT);
     builder
         .http2()
         .timer(TokioTimer::new())
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PONG_WITHIN)
         .max_concurrent_streams(1000);
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "a connection ended");

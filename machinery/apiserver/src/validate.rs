@@ -54,7 +54,8 @@ pub(crate) fn update(
             Part::EphemeralContainers => validation::validate_ephemeral_containers(new, old),
             Part::Resize => validation::validate_resize(new, old),
             Part::Approval => validation::validate_approval(resource.gvk(), new, old),
-            Part::Status | Part::Finalizers | Part::Whole => {
+            Part::Finalizers => validation::validate_finalize(new, old),
+            Part::Status | Part::Whole => {
                 let mut errors =
                     Vec::from_iter(admission::devices::check_admin_status(server, resource, new, old));
                 errors.extend(validation::validate_status_update(resource.gvk(), new, old));

@@ -12,7 +12,7 @@ use machinery_difftest::{
 };
 
 /// How many scripts are generated, each of some twenty exchanges.
-const GENERATED: usize = 64;
+const GENERATED: usize = 80;
 
 /// How many differences are made small: each takes a minute or so.
 const CONDENSED: usize = 3;

@@ -4,33 +4,7 @@ use std::fmt::Write;
 
 use machinery_value::{Number, Value};
 
-/// A string in quotes, as `%q` shows it.
-pub(crate) fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            c if c.is_ascii_control() => {
-                let _ = write!(quoted, "\\x{:02x}", c as u32);
-            }
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04x}", c as u32);
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
+pub(crate) use machinery_value::gofmt::quote;
 
 /// A number as `%v` shows a double: the shortest digits, with an exponent below 1e-4 and from 1e6 on.
 pub(crate) fn number(number: &Number) -> String {

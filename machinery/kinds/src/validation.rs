@@ -301,6 +301,15 @@ pub fn validate_status_update(gvk: Gvk<'_>, new: &Value, old: &Value) -> Vec<Fie
     report.finish()
 }
 
+/// A change of a Namespace through its `finalize`.
+pub fn validate_finalize(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut report = Report::default();
+    meta::generic_update(false, new, old, &mut report);
+    meta::update_known(Gvk::new("", "v1", "Namespace"), new, old, &mut report);
+    core::namespace_finalizers(new, &mut report);
+    report.finish()
+}
+
 /// A change of a CertificateSigningRequest through its `approval`.
 pub fn validate_approval(gvk: Gvk<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut report = Report::default();

@@ -6,6 +6,8 @@ use machinery_value::encode;
 use machinery_value::field::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::{Number, Value};
 
+pub(crate) use machinery_value::gofmt::quote;
+
 /// A number as the server holds it: a signed 64-bit integer if it is one, otherwise a double.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Num {
@@ -56,34 +58,6 @@ pub(crate) fn float(value: f64) -> String {
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())
-}
-
-/// A string in quotes, as `%q` prints it.
-pub(crate) fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
-                let _ = write!(quoted, "\\x{:02x}", c as u32);
-            }
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04x}", c as u32);
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 /// A value as a field error shows it: scalars plain, the rest as JSON.

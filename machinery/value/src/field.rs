@@ -246,7 +246,7 @@ pub fn aggregate(errors: &[FieldError]) -> String {
 fn show(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        Value::String(text) => format!("{text:?}"),
+        Value::String(text) => crate::gofmt::quote(text),
         other => other.to_string(),
     }
 }

@@ -5,6 +5,48 @@ use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 
+/// A text in quotes, as Go's `%q` shows it.
+pub fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{b}' => quoted.push_str("\\v"),
+            c if is_printable(c) => quoted.push(c),
+            c => {
+                // Writing to a String does not fail.
+                let _ = match u32::from(c) {
+                    code if code < 0x80 => write!(quoted, "\\x{code:02x}"),
+                    code if code < 0x1_0000 => write!(quoted, "\\u{code:04x}"),
+                    code => write!(quoted, "\\U{code:08x}"),
+                };
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Letters, marks, numbers, punctuation, symbols and the space, as Go's `unicode.IsPrint` has it.
+pub fn is_printable(character: char) -> bool {
+    if character.is_ascii() {
+        return character == ' ' || character.is_ascii_graphic();
+    }
+    // Behind another character Rust escapes what cannot be printed, and nothing else.
+    let mut behind = [0; 5];
+    behind[0] = b'a';
+    let length = character.encode_utf8(&mut behind[1..]).len();
+    std::str::from_utf8(&behind[..=length]).is_ok_and(|text| text.escape_debug().count() == 2)
+}
+
 /// A value as Go's `%v` shows it: `map[a:1 b:[x y] c:<nil>]`.
 pub struct GoValue<'a>(pub &'a Value);
 
@@ -121,6 +163,39 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(json_float(value), text);
+        }
+    }
+
+    #[test]
+    fn texts_are_quoted_as_go_does() {
+        let table = [
+            ("plain é 世 😀 '", r#""plain é 世 😀 '""#),
+            ("a\"b\\c", r#""a\"b\\c""#),
+            ("\u{7}\u{8}\t\n\u{b}\u{c}\r", r#""\a\b\t\n\v\f\r""#),
+            ("\0\u{1b}\u{7f}", r#""\x00\x1b\x7f""#),
+            (
+                "\u{85}\u{a0}\u{ad}\u{200b}\u{2028}\u{e000}",
+                r#""\u0085\u00a0\u00ad\u200b\u2028\ue000""#,
+            ),
+            ("\u{e0001}", r#""\U000e0001""#),
+            ("e\u{301}", "\"e\u{301}\""),
+        ];
+        for (text, expected) in table {
+            assert_eq!(quote(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_printed() {
+        for printable in [
+            'a', ' ', '"', '\'', '\\', 'é', '世', '\u{301}', '€', '\u{fffd}', '😀',
+        ] {
+            assert!(is_printable(printable), "{printable:?}");
+        }
+        for other in [
+            '\0', '\n', '\u{7f}', '\u{a0}', '\u{ad}', '\u{200b}', '\u{2028}', '\u{e000}',
+        ] {
+            assert!(!is_printable(other), "{other:?}");
         }
     }
 }

@@ -20,8 +20,20 @@ pub(crate) async fn create(
     server: &Inner,
     resource: &Resource,
     namespace: &str,
+    content: Value,
+    options: &WriteOptions,
+) -> Result<Saved, ApiError> {
+    create_if(server, resource, namespace, content, options, || Ok(())).await
+}
+
+/// Creates an object whose maker is asked for a leave of its own; that is told after what is wrong with the object.
+pub(crate) async fn create_if(
+    server: &Inner,
+    resource: &Resource,
+    namespace: &str,
     mut content: Value,
     options: &WriteOptions,
+    allowed: impl Fn() -> Result<(), ApiError>,
 ) -> Result<Saved, ApiError> {
     place_in_namespace(resource, namespace, &mut content)?;
     let generated = draw_name(&mut content, server);
@@ -47,6 +59,7 @@ pub(crate) async fn create(
     meta::drop_repeated_owners(&mut content);
     admission::mutate(server, resource, &mut content, None, options)?;
     validate::create(server, resource, &mut content)?;
+    allowed()?;
     let mut attempts = if generated { GENERATE_ATTEMPTS } else { 1 };
     loop {
         let name = meta::name(&content).to_owned();
@@ -100,15 +113,20 @@ pub(crate) fn place_in_namespace(
     if resource.namespaced {
         let own = meta::namespace(content);
         if !own.is_empty() && own != namespace {
-            return Err(ApiError::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
+            return Err(other_namespace());
         }
         meta::set_text(content, "namespace", namespace);
     } else {
         meta::meta_mut(content).remove("namespace");
     }
     Ok(())
+}
+
+/// The refusal of an object of another namespace than the path's.
+pub(crate) fn other_namespace() -> ApiError {
+    ApiError::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
 }
 
 /// Draws a name from `generateName` when there is none. Returns whether it did.

@@ -27,7 +27,7 @@ pub(crate) enum Part {
     Status,
     /// The replicas, as a `Scale` shows them.
     Scale,
-    /// A namespace's own finalizers.
+    /// Everything of a namespace but its status: its own finalizers, above all, which are changed in no other way.
     Finalizers,
     /// The ephemeral containers of a Pod.
     EphemeralContainers,
@@ -177,13 +177,20 @@ fn check_identity(target: &Target<'_>, new: &mut Value, stored: &Stored) -> Resu
         let error = FieldError::invalid(&path, &json!(0), "must be specified for an update");
         return Err(ApiError::invalid(resource.subject(), name, &[error]));
     }
-    match version.parse::<u64>() {
-        Ok(wanted) if wanted == stored.revision => Ok(()),
-        Ok(_) => Err(ApiError::modified(resource.subject(), name)),
-        Err(_) => Err(ApiError::unclassified(format!(
-            "strconv.ParseUint: parsing \"{version}\": invalid syntax"
-        ))),
+    if parse_version(version)? == stored.revision {
+        Ok(())
+    } else {
+        Err(ApiError::modified(resource.subject(), name))
     }
+}
+
+/// The version that an object names; 0 if it names none.
+pub(super) fn parse_version(text: &str) -> Result<u64, ApiError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse()
+        .map_err(|_| ApiError::unclassified(format!("strconv.ParseUint: parsing \"{text}\": invalid syntax")))
 }
 
 fn unconditional(resource: &Resource) -> bool {
@@ -219,7 +226,8 @@ fn carry_over(old: &Value, new: &mut Value) {
 
 fn prepare(resource: &Resource, part: Part, new: &mut Value, old: &Value) {
     match (&resource.source, part) {
-        (_, Part::Whole | Part::Finalizers) => {}
+        (_, Part::Whole) => {}
+        (_, Part::Finalizers) => copy_field(old, new, "status"),
         (_, Part::EphemeralContainers) => machinery_kinds::strategy::prepare_ephemeral_containers(new, old),
         (_, Part::Resize) => machinery_kinds::strategy::prepare_resize(new, old),
         (_, Part::Approval) => machinery_kinds::strategy::prepare_approval(new, old),

@@ -92,7 +92,10 @@ fn delete_options(call: &Call, body: &[u8]) -> Result<(DeleteOptions, WriteOptio
     Ok((options, write))
 }
 
-fn read_propagation(policy: &str, orphan: Option<bool>) -> Result<Option<Propagation>, FieldError> {
+pub(super) fn read_propagation(
+    policy: &str,
+    orphan: Option<bool>,
+) -> Result<Option<Propagation>, FieldError> {
     let path = FieldPath::from("propagationPolicy");
     if orphan.is_some() && !policy.is_empty() {
         let why = "orphanDependents and deletionPropagation cannot be both set";

@@ -8,6 +8,7 @@ use machinery_auth::UserInfo;
 use machinery_kinds::Gvk;
 use machinery_store::Range;
 use machinery_value::Value;
+use machinery_value::field::{FieldError, FieldPath};
 use machinery_value::labels::LabelSelector;
 use serde_json::json;
 
@@ -29,6 +30,8 @@ use crate::status::{ApiError, Subject};
 const MAX_DISRUPTED: usize = 2000;
 /// When a client should ask again while its budget has not been looked at.
 const LATER: u32 = 10;
+/// How often a Pod that changes while it is judged is judged again.
+const ATTEMPTS: usize = 20;
 
 /// Answers a request to evict a Pod.
 pub(super) async fn answer(
@@ -56,18 +59,41 @@ async fn carry_out(
         ));
     }
     let mut options = options.clone();
+    check_reads(&info.name, &eviction["deleteOptions"])?;
     options.dry_run |= is_dry_run(call, &eviction["deleteOptions"])?;
-    let text = |value: &Value| value.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
-    let wanted = &eviction["deleteOptions"];
-    let wanted = DeleteOptions {
-        uid: text(&wanted["preconditions"]["uid"]),
-        resource_version: text(&wanted["preconditions"]["resourceVersion"]),
-        propagation: None,
-        grace_period: wanted["gracePeriodSeconds"].as_i64(),
-    };
+    let wanted = read_options(&eviction["deleteOptions"])?;
     read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
     admit(call, resource, eviction, &options)?;
     evict(call, resource, wanted, &options.judged()).await
+}
+
+/// A Pod that cannot be read cannot be judged.
+fn check_reads(pod: &str, options: &Value) -> Result<(), ApiError> {
+    const OPTION: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+    if options[OPTION] != true {
+        return Ok(());
+    }
+    let kind = Subject {
+        group: "policy",
+        name: "Eviction",
+    };
+    let why = "can not be set for pod eviction, try after removing the option";
+    let path = FieldPath::new("deleteOptions").child(OPTION);
+    let error = FieldError::invalid(&path, &json!(true), why);
+    Err(ApiError::invalid(kind, pod, &[error]))
+}
+
+/// How the Pod is to be deleted.
+fn read_options(options: &Value) -> Result<DeleteOptions, ApiError> {
+    let text = |value: &Value| value.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
+    let policy = options["propagationPolicy"].as_str().unwrap_or("");
+    let propagation = deletes::read_propagation(policy, options["orphanDependents"].as_bool());
+    Ok(DeleteOptions {
+        uid: text(&options["preconditions"]["uid"]),
+        resource_version: text(&options["preconditions"]["resourceVersion"]),
+        propagation: propagation.map_err(deletes::invalid)?,
+        grace_period: options["gracePeriodSeconds"].as_i64(),
+    })
 }
 
 /// Whether the options inside an eviction ask for a dry run; what the query says must be the same, if both say anything.
@@ -97,22 +123,86 @@ fn is_dry_run(call: &Call, options: &Value) -> Result<bool, ApiError> {
 async fn evict(
     call: &Call,
     resource: &Resource,
+    wanted: DeleteOptions,
+    options: &WriteOptions,
+) -> Result<(), ApiError> {
+    let info = &call.info;
+    let key = resource.key(&info.namespace, &info.name);
+    for _ in 0..ATTEMPTS {
+        let stored = call
+            .server
+            .store
+            .get(&key)
+            .ok_or_else(|| ApiError::not_found(resource.subject(), &info.name))?;
+        let pod = resource.content(&stored.value);
+        let leave = judge(call, &pod, options).await?;
+        // What was decided of one version of the Pod holds for that version alone. Who named one is told if it was another;
+        // for the others a Pod that changed is judged again.
+        let binds = leave.holds_for_one_version(&pod) && wanted.resource_version.is_none();
+        let mut bound = wanted.clone();
+        if binds {
+            bound.resource_version = Some(meta::resource_version(&pod).to_owned());
+        }
+        match (remove(call, resource, bound, options).await, leave) {
+            (Err(error), Leave::Free) if binds && error.is_conflict() => {}
+            // Its budget was asked, and somebody may wait for the answer: it is to ask again.
+            (Err(error), Leave::Unready(budget)) if binds && error.is_conflict() => {
+                return Err(ApiError::over_budget(being_processed(&budget), Some(LATER)));
+            }
+            (result, _) => return result,
+        }
+    }
+    Err(ApiError::modified(resource.subject(), &info.name))
+}
+
+/// Why a Pod may go.
+enum Leave {
+    /// It disrupts nobody when it goes.
+    Free,
+    /// It is not ready, and so of no use to this budget.
+    Unready(String),
+    /// Its budget gave a disruption for it, or it has none.
+    Granted,
+}
+
+impl Leave {
+    /// Whether it may go as it is, and perhaps not as it is a moment later. What is over or going stays so, and what was
+    /// taken from a budget is taken.
+    fn holds_for_one_version(&self, pod: &Value) -> bool {
+        match self {
+            Self::Free => {
+                !meta::is_deleting(pod)
+                    && !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
+            }
+            Self::Unready(_) => true,
+            Self::Granted => false,
+        }
+    }
+}
+
+/// Whether a Pod may go; takes a disruption from its budget if it needs one.
+async fn judge(call: &Call, pod: &Value, options: &WriteOptions) -> Result<Leave, ApiError> {
+    if is_over(pod) {
+        return Ok(Leave::Free);
+    }
+    let Some(budget) = budget_of(call, pod)? else {
+        return Ok(Leave::Granted);
+    };
+    if frees_unready(&budget, pod) {
+        return Ok(Leave::Unready(meta::name(&budget).to_owned()));
+    }
+    take(call, meta::name(&budget), options).await?;
+    Ok(Leave::Granted)
+}
+
+/// Says on the Pod why it goes, and deletes it.
+async fn remove(
+    call: &Call,
+    resource: &Resource,
     mut wanted: DeleteOptions,
     options: &WriteOptions,
 ) -> Result<(), ApiError> {
     let info = &call.info;
-    let stored = call
-        .server
-        .store
-        .get(&resource.key(&info.namespace, &info.name))
-        .ok_or_else(|| ApiError::not_found(resource.subject(), &info.name))?;
-    let pod = resource.content(&stored.value);
-    if !is_over(&pod)
-        && let Some(budget) = budget_of(call, &pod)?
-        && !frees_unready(&budget, &pod)
-    {
-        take(call, meta::name(&budget), options).await?;
-    }
     if !options.dry_run
         && let Some(version) = mark(call, resource, &wanted).await?
         && wanted.resource_version.is_some()
@@ -221,8 +311,7 @@ fn spend(budget: &Value, pod: &str, now: &str) -> Result<Value, ApiError> {
     let status = &budget["status"];
     let count = |key: &str| status[key].as_i64().unwrap_or_default();
     if count("observedGeneration") < budget["metadata"]["generation"].as_i64().unwrap_or_default() {
-        let why = format!("The disruption budget {name} is still being processed by the server.");
-        return Err(ApiError::over_budget(why, Some(LATER)));
+        return Err(ApiError::over_budget(being_processed(name), Some(LATER)));
     }
     let forbidden = |why: &str| {
         let subject = Subject {
@@ -264,6 +353,10 @@ fn spend(budget: &Value, pod: &str, now: &str) -> Result<Value, ApiError> {
     }
     status["disruptedPods"][pod] = json!(now);
     Ok(new)
+}
+
+fn being_processed(budget: &str) -> String {
+    format!("The disruption budget {budget} is still being processed by the server.")
 }
 
 /// Why a budget allows nothing.

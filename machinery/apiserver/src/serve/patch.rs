@@ -12,14 +12,14 @@ use serde_json::json;
 use crate::body::Body;
 use crate::meta;
 use crate::negotiate::{Accept, media_type};
-use crate::ops::create::create;
 use crate::ops::decode::{self, Refused};
 use crate::ops::update::{Part, Target, update};
+use crate::ops::upsert::update_or_create;
 use crate::ops::{FieldValidation, WriteOptions};
 use crate::ownership::{Owner, apply_object};
 use crate::resource::{Resource, Source};
-use crate::serve::Call;
 use crate::serve::writes::{finish, write_options};
+use crate::serve::{Call, authorize_create};
 use crate::status::{ApiError, Subject};
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -39,7 +39,6 @@ pub(crate) async fn answer(
         return apply(call, resource, part, accept, &body).await;
     }
     let options = write_options(call, "PatchOptions")?;
-    check_not_forced(call)?;
     let patch = Patch::read(resource, &media_type(&call.headers), &body)?;
     let info = &call.info;
     let target = Target {
@@ -67,24 +66,16 @@ pub(crate) async fn answer(
     finish(call, resource, accept, &options, result.map(|saved| (200, saved)))
 }
 
-/// Only an apply can be forced.
-pub(crate) fn check_not_forced(call: &Call) -> Result<(), ApiError> {
-    if !call.query.has("force") {
-        return Ok(());
+/// Who applies says in whose name; only an apply can be forced.
+pub(crate) fn check_options(call: &Call) -> Option<FieldError> {
+    if Applied::is(call) {
+        let path = FieldPath::from("fieldManager");
+        let unnamed = call.query.get("fieldManager").is_empty();
+        return unnamed.then(|| FieldError::required(&path, "is required for apply patch"));
     }
+    let path = FieldPath::from("force");
     let why = "may not be specified for non-apply patch";
-    Err(bad_options(&FieldError::forbidden(
-        &FieldPath::from("force"),
-        why,
-    )))
-}
-
-fn bad_options(error: &FieldError) -> ApiError {
-    let kind = Subject {
-        group: "meta.k8s.io",
-        name: "PatchOptions",
-    };
-    ApiError::invalid(kind, "", std::slice::from_ref(error))
+    call.query.has("force").then(|| FieldError::forbidden(&path, why))
 }
 
 /// What somebody applies, and in whose name.
@@ -102,11 +93,6 @@ impl<'a> Applied<'a> {
 
     pub(crate) fn read(call: &'a Call, options: &WriteOptions, body: &[u8]) -> Result<Self, ApiError> {
         let manager = call.query.get("fieldManager");
-        if manager.is_empty() {
-            let path = FieldPath::from("fieldManager");
-            let error = FieldError::required(&path, "is required for apply patch");
-            return Err(bad_options(&error));
-        }
         let Decoded { value, repeats, .. } = machinery_value::decode::from_yaml(body)
             .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
         // That keys are repeated is told by this reader alone; what is unknown is left for the schema to refuse.
@@ -166,25 +152,40 @@ async fn apply(
         name: &info.name,
         part,
     };
-    let result = match update(&call.server, &target, &options, |present| {
+    let change = |present: &Value| {
         let mut live = present.clone();
         meta::set_type(&mut live, &resource.api_version(), &resource.kind);
         make(Some(&live))
-    })
-    .await
-    {
-        Err(error) if error.is_not_found() && part == Part::Main => {
-            let mut content = make(None)?;
-            if meta::name(&content).is_empty() {
-                meta::set_text(&mut content, "name", info.name.clone());
-            }
-            create(&call.server, resource, &info.namespace, content, &options)
-                .await
-                .map(|saved| (201, saved))
-        }
-        other => other.map(|saved| (200, saved)),
     };
+    if part != Part::Main {
+        let result = update(&call.server, &target, &options, change).await;
+        return finish(call, resource, accept, &options, result.map(|saved| (200, saved)));
+    }
+    let allowed = || authorize_create(call);
+    let result = update_or_create(
+        &call.server,
+        &target,
+        &options,
+        allowed,
+        |present| match present {
+            Some(present) => change(present),
+            None => make(None).and_then(|content| refuse_uid(&target, content)),
+        },
+    )
+    .await;
+    let result = result.map(|(outcome, saved)| (outcome.code(), saved));
     finish(call, resource, accept, &options, result)
+}
+
+/// Who names a uid means an object that was there once.
+fn refuse_uid(target: &Target<'_>, content: Value) -> Result<Value, ApiError> {
+    let uid = meta::uid(&content);
+    if uid.is_empty() {
+        return Ok(content);
+    }
+    let why =
+        format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+    Err(ApiError::conflict(target.resource.subject(), target.name, why))
 }
 
 /// A patch that was read and can be applied.

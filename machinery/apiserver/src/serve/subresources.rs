@@ -5,12 +5,12 @@ use http::{Method, Response};
 use machinery_kinds::Gvk;
 use machinery_value::Value;
 use machinery_value::decode::Decoded;
-use machinery_value::field::{FieldError, FieldPath, aggregate};
 use serde_json::json;
 
 use crate::admission::{self, Operation};
 use crate::body::Body;
 use crate::negotiate::{Accept, body_format, media_type};
+use crate::ops::create::other_namespace;
 use crate::ops::decode::Refused;
 use crate::ops::update::{Part, Target, check_name, update};
 use crate::ops::{Saved, WriteOptions, decode, read};
@@ -18,9 +18,9 @@ use crate::ownership::{Owner, apply_scale, own_scale, scale_ownership};
 use crate::resource::Resource;
 use crate::serve::patch::Applied;
 use crate::serve::resources::{accept, not_allowed};
-use crate::serve::writes::{finish, put, read_body, with_warnings, write_options};
-use crate::serve::{Call, eviction, patch, respond};
-use crate::status::{ApiError, Subject};
+use crate::serve::writes::{put, with_warnings, write_options};
+use crate::serve::{Call, binding, eviction, patch, respond};
+use crate::status::ApiError;
 use crate::{meta, scale, tokens};
 
 const SCALE: Gvk<'static> = Gvk {
@@ -29,7 +29,8 @@ const SCALE: Gvk<'static> = Gvk {
     kind: "Scale",
 };
 
-/// A body as an object of a type that the resource's own is not; what there is to warn of goes to `options`.
+/// A body as an object of a type that the resource's own is not, about something in the namespace of the path; what there
+/// is to warn of goes to `options`.
 pub(super) fn read_typed(
     call: &Call,
     wanted: Gvk<'_>,
@@ -45,6 +46,10 @@ pub(super) fn read_typed(
         trail.read(&value);
     }
     warnings.into_iter().for_each(|warning| options.warn(warning));
+    let (own, namespace) = (meta::namespace(&value), &call.info.namespace);
+    if !namespace.is_empty() && !own.is_empty() && own != namespace {
+        return Err(other_namespace());
+    }
     Ok(value)
 }
 
@@ -84,10 +89,10 @@ pub(crate) async fn dispatch(
         ("approval", "update") => put(call, resource, Part::Approval, accept, &body).await,
         ("approval", "patch") => patch::answer(call, resource, Part::Approval, accept, body).await,
         ("scale", verb) => scale_answer(call, resource, verb, accept, &body).await,
-        ("finalize", _) => finalize(call, resource, accept, &body).await,
+        ("finalize", "update") => put(call, resource, Part::Finalizers, accept, &body).await,
         ("token", "create") => token(call, resource, accept, &body).await,
         ("eviction", "create") => eviction::answer(call, resource, accept, &body).await,
-        ("binding", "create") => bind(call, resource, accept, &body).await,
+        ("binding", "create") => binding::answer(call, resource, accept, &body).await,
         _ if method == Method::GET && sub.kind == resource.kind => {
             let stored = read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
             respond::stored(call, resource, 200, accept, &stored)
@@ -194,7 +199,6 @@ impl<'a> ScaleChange<'a> {
         if Applied::is(call) {
             return Ok(Self::Apply(Applied::read(call, options, body)?));
         }
-        patch::check_not_forced(call)?;
         let patch = patch::Patch::read(resource, &media_type(&call.headers), body)?;
         Ok(Self::Patch(patch))
     }
@@ -218,40 +222,6 @@ pub(super) fn admit(
     admission::validate(&call.server, &asked, Some(&object), None, options)
 }
 
-/// A namespace's own finalizers, which only this subresource changes.
-async fn finalize(
-    call: &Call,
-    resource: &Resource,
-    accept: Accept,
-    body: &[u8],
-) -> Result<Response<Body>, ApiError> {
-    let options = write_options(call, "UpdateOptions")?;
-    let wanted = read_body(call, resource, &options, body)?;
-    let target = Target {
-        resource,
-        namespace: &call.info.namespace,
-        name: &call.info.name,
-        part: Part::Finalizers,
-    };
-    let saved = update(&call.server, &target, &options, |present| {
-        let mut content = present.clone();
-        if !meta::resource_version(&wanted).is_empty() {
-            meta::set_text(&mut content, "resourceVersion", meta::resource_version(&wanted));
-        }
-        match wanted["spec"].get("finalizers") {
-            Some(list) => content["spec"]["finalizers"] = list.clone(),
-            None => {
-                if let Some(spec) = content["spec"].as_object_mut() {
-                    spec.remove("finalizers");
-                }
-            }
-        }
-        Ok(content)
-    })
-    .await;
-    finish(call, resource, accept, &options, saved.map(|saved| (200, saved)))
-}
-
 async fn token(
     call: &Call,
     resource: &Resource,
@@ -263,10 +233,12 @@ async fn token(
     let kind = Gvk::new("authentication.k8s.io", "v1", "TokenRequest");
     let request = read_typed(call, kind, &options, body)?;
     let grant = || {
+        tokens::check_name(&info.name, &request)?;
         let stored = read::get(&call.server, resource, &info.namespace, &info.name, &call.query)?;
         let account = resource.content(&stored.value);
+        let wanted = tokens::read_request(&account, &request)?;
         admit(call, resource, request.clone(), &options)?;
-        tokens::answer_request(&call.server, &account, &request, call.trail.as_ref())
+        tokens::answer_request(&call.server, &account, &wanted, call.trail.as_ref())
     };
     let answer = grant().map(|answer| respond::value(201, accept, &answer));
     with_warnings(&options, answer)
@@ -277,87 +249,4 @@ pub(super) fn done(call: &Call, accept: Accept) -> Response<Body> {
     let status =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     respond::status(call, 201, accept, status)
-}
-
-/// Puts a Pod on a node.
-async fn bind(
-    call: &Call,
-    resource: &Resource,
-    accept: Accept,
-    body: &[u8],
-) -> Result<Response<Body>, ApiError> {
-    let options = write_options(call, "CreateOptions")?;
-    let binding = read_typed(call, Gvk::new("", "v1", "Binding"), &options, body)?;
-    let bound = match check_binding(&call.info.name, &binding) {
-        Ok(()) => place(call, resource, binding, &options).await,
-        Err(error) => Err(error),
-    };
-    with_warnings(&options, bound.map(|()| done(call, accept)))
-}
-
-/// A binding is of this Pod, and to a node.
-fn check_binding(pod: &str, binding: &Value) -> Result<(), ApiError> {
-    if meta::name(binding) != pod {
-        return Err(ApiError::bad_request(
-            "name in URL does not match name in Binding object",
-        ));
-    }
-    let path = FieldPath::new("target");
-    let text = |key: &str| binding["target"][key].as_str().unwrap_or("");
-    let mut errors = Vec::new();
-    if !matches!(text("kind"), "" | "Node") {
-        let (kind, listed) = (json!(text("kind")), ["Node", "<empty>"]);
-        errors.push(FieldError::not_supported(&path.child("kind"), &kind, &listed));
-    }
-    if text("name").is_empty() {
-        errors.push(FieldError::required(&path.child("name"), ""));
-    }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(ApiError::unclassified(aggregate(&errors)))
-    }
-}
-
-async fn place(
-    call: &Call,
-    resource: &Resource,
-    binding: Value,
-    options: &WriteOptions,
-) -> Result<(), ApiError> {
-    let info = &call.info;
-    let node = binding["target"]["name"].as_str().unwrap_or("").to_owned();
-    admit(call, resource, binding, options)?;
-    let options = options.clone().judged();
-    let now = call.server.now_text();
-    let target = Target {
-        resource,
-        namespace: &info.namespace,
-        name: &info.name,
-        part: Part::Whole,
-    };
-    update(&call.server, &target, &options, |present| {
-        if present["spec"]["nodeName"]
-            .as_str()
-            .is_some_and(|n| !n.is_empty())
-        {
-            let node = present["spec"]["nodeName"].as_str().unwrap_or("");
-            let why = format!("pod {} is already assigned to node {node:?}", info.name);
-            let subject = Subject { group: "", name: "pods/binding" };
-            return Err(ApiError::conflict(subject, &info.name, why));
-        }
-        let mut content = present.clone();
-        content["spec"]["nodeName"] = json!(node);
-        let scheduled = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
-        if !content["status"]["conditions"].is_array() {
-            content["status"]["conditions"] = json!([]);
-        }
-        if let Some(list) = content["status"]["conditions"].as_array_mut() {
-            list.retain(|c| c["type"] != "PodScheduled");
-            list.push(scheduled);
-        }
-        Ok(content)
-    })
-    .await?;
-    Ok(())
 }

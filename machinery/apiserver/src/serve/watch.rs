@@ -55,7 +55,14 @@ pub(crate) fn answer(
         server: call.server.clone(),
         columns_sent: false,
     };
-    let watch = if wants.initial_events {
+    // Initial events at least as new as a version that nobody was ever told cannot be had. No version is waited for, as lists do
+    // not wait: what was written is read at once here.
+    let current = store.revision();
+    let watch = if wants.initial_events && wants.after > current {
+        let status = ApiError::too_large_resource_version(wants.after, current).to_status();
+        first.push(line(&json!({"type": "ERROR", "object": status})));
+        None
+    } else if wants.initial_events {
         let (page, watch) = store.list_and_watch(&prefix, BUFFER);
         for entry in page.entries.iter().filter(|e| selection.matches(resource, e)) {
             first.extend(printer.line("ADDED", entry));
@@ -66,7 +73,7 @@ pub(crate) fn answer(
         Some(watch)
     } else {
         // A version of the future is waited for: what comes before it is left out.
-        let from = if wants.after > store.revision() {
+        let from = if wants.after > current {
             From::Now
         } else {
             From::After(wants.after)
@@ -88,7 +95,8 @@ pub(crate) fn answer(
         watch,
         printer,
         selection,
-        after: wants.after,
+        // What follows initial events follows all of them.
+        after: if wants.initial_events { 0 } else { wants.after },
         bookmarks: wants.bookmarks,
         deadline: Instant::now() + wants.timeout,
         next_bookmark: Instant::now() + BOOKMARK_EVERY,

@@ -3,6 +3,7 @@
 use http::Response;
 use machinery_value::Value;
 use machinery_value::field::{FieldError, FieldPath};
+use machinery_value::gofmt::is_printable;
 use serde_json::json;
 
 use crate::body::Body;
@@ -10,32 +11,33 @@ use crate::meta;
 use crate::negotiate::{Accept, body_format};
 use crate::ops::decode::Refused;
 use crate::ops::update::{Part, Target, check_name, update};
+use crate::ops::upsert::update_or_create;
 use crate::ops::{FieldValidation, Saved, WriteOptions, create, decode};
 use crate::ownership::Owner;
 use crate::resource::Resource;
-use crate::serve::{Call, respond};
+use crate::serve::{Call, authorize_create, patch, respond};
 use crate::status::{ApiError, Subject};
+
+/// The longest name of a manager, in bytes.
+const MAX_MANAGER: usize = 128;
 
 /// The options of a write from its query; `kind` is what messages call them.
 pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, ApiError> {
-    let invalid = |error| {
-        ApiError::invalid(
-            Subject {
-                group: "meta.k8s.io",
-                name: kind,
-            },
-            "",
-            &[error],
-        )
-    };
+    // A deletion has no fields to validate, and none that anybody would own.
+    let deletes = kind == "DeleteOptions";
     let dry_run: Vec<&str> = call
         .query
         .all("dryRun")
         .filter(|value| !value.is_empty())
         .collect();
-    check_dry_run(&dry_run).map_err(invalid)?;
-    // A deletion has no fields to validate.
-    let deletes = kind == "DeleteOptions";
+    let (mut errors, manager) = (Vec::new(), call.query.get("fieldManager"));
+    if kind == "PatchOptions" {
+        errors.extend(patch::check_options(call));
+    }
+    if !deletes {
+        errors.extend(check_manager(manager));
+    }
+    errors.extend(check_dry_run(&dry_run).err());
     let validation = match call.query.get("fieldValidation") {
         _ if deletes => FieldValidation::Ignore,
         "Ignore" => FieldValidation::Ignore,
@@ -44,24 +46,23 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
         other => {
             let path = FieldPath::from("fieldValidation");
             let listed = ["", "Ignore", "Strict", "Warn"];
-            return Err(invalid(FieldError::not_supported(&path, &json!(other), &listed)));
+            errors.push(FieldError::not_supported(&path, &json!(other), &listed));
+            FieldValidation::Strict
         }
     };
-    if call.query.get("fieldManager").len() > 128 && !deletes {
-        return Err(invalid(FieldError::too_long(
-            &FieldPath::from("fieldManager"),
-            128,
-        )));
+    if !errors.is_empty() {
+        let subject = Subject {
+            group: "meta.k8s.io",
+            name: kind,
+        };
+        return Err(ApiError::invalid(subject, "", &errors));
     }
     let agent = call
         .headers
         .get(http::header::USER_AGENT)
         .and_then(|v| v.to_str().ok())
         .unwrap_or("");
-    let owner = Owner::Manager(machinery_fieldset::manager_name(
-        call.query.get("fieldManager"),
-        agent,
-    ));
+    let owner = Owner::Manager(machinery_fieldset::manager_name(manager, agent));
     let mut options = WriteOptions::new(call.user.clone(), !dry_run.is_empty(), validation, owner);
     options.trail = call.trail.clone();
     for key in ["fieldManager", "fieldValidation"] {
@@ -71,6 +72,23 @@ pub(crate) fn write_options(call: &Call, kind: &str) -> Result<WriteOptions, Api
         }
     }
     Ok(options)
+}
+
+/// The name of a manager is short, and can be shown.
+fn check_manager(name: &str) -> Vec<FieldError> {
+    let path = FieldPath::from("fieldManager");
+    let mut errors = Vec::new();
+    if name.len() > MAX_MANAGER {
+        errors.push(FieldError::too_long(&path, MAX_MANAGER));
+    }
+    for (at, character) in name.char_indices().filter(|(_, c)| !is_printable(*c)) {
+        let why = format!(
+            "invalid character U+{:04X} (at position {at})",
+            u32::from(character)
+        );
+        errors.push(FieldError::invalid(&path, &json!(name), why));
+    }
+    errors
 }
 
 /// A dry run is of everything or none.
@@ -165,8 +183,9 @@ pub(crate) async fn put(
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let options = write_options(call, "UpdateOptions")?;
-    let content = read_body(call, resource, &options, body)?;
+    let mut content = read_body(call, resource, &options, body)?;
     let info = &call.info;
+    create::place_in_namespace(resource, &info.namespace, &mut content)?;
     check_name(&info.name, &content)?;
     let target = Target {
         resource,
@@ -174,22 +193,20 @@ pub(crate) async fn put(
         name: &info.name,
         part,
     };
-    let result = update(&call.server, &target, &options, |present| {
-        check_uid(&target, &content, present)?;
+    let wanted = |present: &Value| {
+        Precondition::Uid(meta::uid(&content)).check(&target, present)?;
         Ok(content.clone())
-    })
-    .await;
-    let creates = part == Part::Main && creates_on_update(resource) && meta::name(&content) == info.name;
-    let result = match result {
-        Err(error) if error.is_not_found() && creates => {
-            check_uid(&target, &content, &Value::Null)?;
-            let mut content = content;
-            meta::meta_mut(&mut content).remove("resourceVersion");
-            create::create(&call.server, resource, &info.namespace, content, &options)
-                .await
-                .map(|saved| (201, saved))
-        }
-        other => other.map(|saved| (200, saved)),
+    };
+    let result = if part == Part::Main && creates_on_update(resource) {
+        let allowed = || authorize_create(call);
+        update_or_create(&call.server, &target, &options, allowed, |present| {
+            wanted(present.unwrap_or(&Value::Null))
+        })
+        .await
+        .map(|(outcome, saved)| (outcome.code(), saved))
+    } else {
+        let saved = update(&call.server, &target, &options, wanted).await;
+        saved.map(|saved| (200, saved))
     };
     finish(call, resource, accept, &options, result)
 }
@@ -198,37 +215,47 @@ fn creates_on_update(resource: &Resource) -> bool {
     resource.custom().is_none() && machinery_kinds::strategy::allows_create_on_update(resource.gvk())
 }
 
-/// A replacement that names another uid is meant for another object.
-fn check_uid(target: &Target<'_>, wanted: &Value, present: &Value) -> Result<(), ApiError> {
-    let Target {
-        resource,
-        namespace,
-        name,
-        ..
-    } = *target;
-    let uid = meta::uid(wanted);
-    if uid.is_empty() || uid == meta::uid(present) {
-        return Ok(());
-    }
-    let group = if resource.custom().is_some() {
-        format!("{}/", resource.group)
-    } else {
-        String::new()
-    };
-    let place = if resource.namespaced {
-        format!("{namespace}/")
-    } else {
-        String::new()
-    };
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{place}{name}, ResourceVersion: 0, \
-         AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-        if resource.kind == "Service" {
-            "services/specs"
+/// What a request says of the object that it is meant for; an empty text says nothing.
+pub(super) enum Precondition<'a> {
+    Uid(&'a str),
+    Version(&'a str),
+}
+
+impl Precondition<'_> {
+    /// Refuses a request that was meant for another object, or for an older one.
+    pub(super) fn check(&self, target: &Target<'_>, present: &Value) -> Result<(), ApiError> {
+        let (what, wanted, found) = match *self {
+            Self::Uid(uid) => ("UID", uid, meta::uid(present)),
+            Self::Version(version) => ("ResourceVersion", version, meta::resource_version(present)),
+        };
+        if wanted.is_empty() || wanted == found {
+            return Ok(());
+        }
+        let Target {
+            resource,
+            namespace,
+            name,
+            ..
+        } = *target;
+        let group = if resource.custom().is_some() {
+            format!("{}/", resource.group)
         } else {
-            resource.plural.as_str()
-        },
-        meta::uid(present)
-    );
-    Err(ApiError::conflict(resource.subject(), name, why))
+            String::new()
+        };
+        let place = if resource.namespaced {
+            format!("{namespace}/")
+        } else {
+            String::new()
+        };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{place}{name}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}",
+            if resource.kind == "Service" {
+                "services/specs"
+            } else {
+                resource.plural.as_str()
+            },
+        );
+        Err(ApiError::conflict(resource.subject(), name, why))
+    }
 }

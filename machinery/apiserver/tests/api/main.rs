@@ -12,6 +12,7 @@ mod events;
 mod harness;
 mod limits;
 mod lists;
+mod races;
 mod security;
 mod tls;
 mod watches;

@@ -329,3 +329,44 @@ async fn tokens_and_certificates_end_with_their_time() {
     assert_eq!(shown(&server).await, 401);
     assert_eq!(shown(&Server::with(Options::new(pki)).await).await, 200);
 }
+
+/// Who may change objects may not make any by changing what is not there.
+#[tokio::test]
+async fn what_an_update_makes_needs_the_right_to_create() {
+    let server = Server::start().await;
+    let group = "rbac.authorization.k8s.io";
+    let rbac = format!("/apis/{group}/v1/namespaces/default");
+    let rule =
+        json!({"apiGroups": ["", group], "resources": ["configmaps", "roles"], "verbs": ["patch", "update"]});
+    let one = json!({"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["mine"], "verbs": ["create"]});
+    let role = json!({"apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": "changer"}, "rules": [rule, one]});
+    server.post(&format!("{rbac}/roles"), role).await.expect(201);
+    let binding = json!({"apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": {"name": "changer"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "changer"},
+        "subjects": [{"kind": "User", "name": "jane"}]});
+    server
+        .post(&format!("{rbac}/rolebindings"), binding)
+        .await
+        .expect(201);
+    let jane = server.by(user("jane"));
+    let apply = |name: &str, own: &str| {
+        let path = format!("{CONFIG_MAPS}/{name}?fieldManager=m");
+        let body =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": own}, "data": {"k": "v"}});
+        let jane = &jane;
+        async move { jane.patch(&path, "application/apply-patch+yaml", body).await }
+    };
+    assert_eq!(
+        apply("a", "a").await.refusal().2,
+        "configmaps \"a\" is forbidden: User \"jane\" cannot create resource \"configmaps\" in API group \"\" in the \
+         namespace \"default\""
+    );
+    // The right to make one name is none to make another.
+    apply("mine", "a").await.expect(400);
+    apply("mine", "mine").await.expect(201);
+    let new = json!({"apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": "new"}, "rules": []});
+    let answer = jane.put(&format!("{rbac}/roles/new"), new).await;
+    assert_eq!(answer.refusal().1, "Forbidden");
+    server.get(&format!("{rbac}/roles/new")).await.expect(404);
+    server.get(&format!("{CONFIG_MAPS}/a")).await.expect(404);
+}

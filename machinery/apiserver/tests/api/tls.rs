@@ -121,3 +121,28 @@ async fn a_certificate_that_means_nothing_is_no_reason_to_hang_up() {
         }
     }
 }
+
+/// Whoever shakes hands and is silent, or stops in the middle of saying which HTTP it speaks, is let go.
+#[tokio::test]
+async fn a_silent_connection_keeps_no_place() {
+    let pki = Arc::new(Pki::ephemeral().unwrap());
+    let mut options = Options::new(pki.clone());
+    options.first_bytes_within = Duration::from_millis(50);
+    let server = Server::with(options).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listening = server.api.listen(listener, pki.server_config()).unwrap();
+    let config = Arc::new(client(pki.ca_pem(), None));
+    for said in ["", "PRI * HTTP/2.0"] {
+        let stream = TcpStream::connect(listening.address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let connector = TlsConnector::from(config.clone());
+        let mut stream = connector.connect(name, stream).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        // It ends, sooner or later; the server may leave without a farewell.
+        let ended = tokio::time::timeout(Duration::from_secs(60), read).await;
+        assert!(ended.is_ok(), "{said:?}");
+        assert!(answer.is_empty(), "{said:?}");
+    }
+}

@@ -176,3 +176,34 @@ async fn tables_and_metadata_can_be_watched() {
         );
     }
 }
+
+/// Nobody was ever told such a version; what came later must not be kept from whoever asks for it.
+#[tokio::test]
+async fn a_streaming_list_of_the_future_ends_with_an_error() {
+    let server = Server::start().await;
+    server.config_map("a", json!({"k": "v"})).await;
+    let streaming = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let mut watch = server
+        .watch(&format!("{CONFIG_MAPS}?{streaming}&resourceVersion=999999999"))
+        .await;
+    let event = watch.next().await.unwrap();
+    assert_eq!(event["type"], "ERROR");
+    assert_eq!(event["object"]["code"], 504);
+    assert_eq!(
+        event["object"]["details"]["causes"][0]["reason"],
+        "ResourceVersionTooLarge"
+    );
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test]
+async fn everything_follows_initial_events() {
+    let server = Server::start().await;
+    let newest = server.config_map("a", json!({"k": "v"})).await;
+    let streaming = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let path = format!("{CONFIG_MAPS}?{streaming}&resourceVersion={}", version(&newest));
+    let mut watch = server.watch(&path).await;
+    assert_eq!(watch.brief().await, "ADDED a");
+    server.config_map("b", json!({"k": "v"})).await;
+    assert_eq!(watch.brief().await, "ADDED b");
+}

@@ -27,9 +27,15 @@ const FIRST_FRAME: Duration = Duration::from_millis(20);
 pub(super) const TARGETS: &[Target] = &[
     Target {
         name: "request",
-        about: "requests, each with its method, path, content type and accepted types on a line, and its body after that",
+        about: "requests, each with its method, path, content type and accepted types on a line, then its further headers, and its body after that",
         seeds: request_seeds,
         run: requests,
+    },
+    Target {
+        name: "signing-request",
+        about: "a request for a certificate: what is in its PEM block, and the same bytes as the whole",
+        seeds: signing_request_seeds,
+        run: signing_request,
     },
     Target {
         name: "credential",
@@ -89,18 +95,26 @@ fn requests(input: &[u8]) -> Outcome {
 }
 
 async fn send(api: &ApiServer, text: &str) -> Outcome {
-    let (head, body) = text.split_once('\n').unwrap_or((text, ""));
+    let (head, mut body) = text.split_once('\n').unwrap_or((text, ""));
+    let mut further = Vec::new();
+    while let Some((name, value, rest)) = further_header(body) {
+        further.push((name, value));
+        body = rest;
+    }
     let mut words = head.split(' ');
     let mut word = || words.next().unwrap_or("");
     let (method, uri, content_type, accept) = (word(), word(), word(), word());
     let user = UserInfo::new("fuzz", ["system:masters"]).authenticated();
-    let request = Request::builder()
+    let mut request = Request::builder()
         .method(method)
         .uri(uri)
         .header("content-type", content_type)
         .header("accept", accept)
-        .extension(Caller(Arc::new(user)))
-        .body(Full::new(Bytes::from(body.as_bytes().to_vec())));
+        .extension(Caller(Arc::new(user)));
+    for (name, value) in further {
+        request = request.header(name, value);
+    }
+    let request = request.body(Full::new(Bytes::from(body.as_bytes().to_vec())));
     let Ok(request) = request else { return Ok(0) };
     let response = api.handle(request).await;
     let code = response.status().as_u16();
@@ -140,13 +154,26 @@ async fn send(api: &ApiServer, text: &str) -> Outcome {
     Ok(u64::from(code) << 32 ^ if code < 400 { shape(&value) } else { way(message) })
 }
 
+/// A header at the start of what follows the first line, and the rest.
+fn further_header(text: &str) -> Option<(&str, &str, &str)> {
+    const FURTHER: [&str; 3] = ["impersonate-", "audit-id", "if-"];
+    let (line, rest) = text.split_once('\n')?;
+    let (name, value) = line.split_once(": ")?;
+    let lower = name.to_ascii_lowercase();
+    FURTHER
+        .iter()
+        .any(|start| lower.starts_with(start))
+        .then_some((name, value, rest))
+}
+
 fn request_seeds() -> Vec<Vec<u8>> {
     const MAPS: &str = "/api/v1/namespaces/default/configmaps";
     const JSON: &str = "application/json application/json";
     let create = format!(
         "POST {MAPS}?fieldManager=a {JSON}\n{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"a\",\"labels\":{{\"x\":\"y\"}}}},\"data\":{{\"k\":\"v\"}}}}"
     );
-    let sequences: [&[String]; 7] = [
+    let sequences: [&[String]; 8] = [
+        &["POST /apis/authentication.k8s.io/v1/selfsubjectreviews application/json application/json\nImpersonate-User: ann\nImpersonate-Group: devs\nImpersonate-Group: system:authenticated\nImpersonate-Uid: 42\nImpersonate-Extra-acme.io%2fproject: one\nAudit-Id: 7\n{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"SelfSubjectReview\"}".to_owned(), format!("GET {MAPS} - application/json\nImpersonate-User: system:serviceaccount:default:default\nAudit-Id: x\n"), "GET /openapi/v3 - application/json\nIf-None-Match: \"x\"\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\n".to_owned()],
         &[create.clone(), format!("PATCH {MAPS}/a application/apply-patch+yaml application/json\napiVersion: v1\nkind: ConfigMap\ndata: {{k: w}}\n"), format!("DELETE {MAPS}/a {JSON}\n{{\"propagationPolicy\":\"Foreground\"}}")],
         &[create.clone(), format!("PATCH {MAPS}/a?fieldManager=m&force=true application/apply-patch+yaml application/yaml\n{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"a\"}},\"data\":{{\"k\":\"w\"}}}}"), format!("PATCH {MAPS}/a?dryRun=All application/json-patch+json */*\n[{{\"op\":\"replace\",\"path\":\"/data/k\",\"value\":\"z\"}}]")],
         &[format!("GET {MAPS}?labelSelector=x+in+(y,z)&fieldSelector=metadata.name!=b&limit=1 - application/json;as=Table;v=v1;g=meta.k8s.io,application/json\n"), format!("GET {MAPS}?watch=1&resourceVersion=0&allowWatchBookmarks=true - application/json\n"), format!("DELETE {MAPS}?labelSelector=x {JSON}\n")],
@@ -160,6 +187,49 @@ fn request_seeds() -> Vec<Vec<u8>> {
         .map(|sequence| sequence.join(SEPARATOR).into_bytes())
         .collect()
 }
+
+/// Requests as openssl makes them: with organisations as UTF8Strings, and as a BMPString.
+const SIGNING_REQUESTS: [&str; 2] = [
+    "MIHxMIGYAgEAMDYxDDAKBgNVBAMMA2FubjENMAsGA1UECgwEZGV2czEXMBUGA1UECgwOc3lzdGVtOm1hc3RlcnMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQstTGLF8c7U+i5EDmg83VLKt54GnckmK/yZKFZs+D96AFBIJ9L7pL3ZGg2MlImScKhJ6U5LguM6hE2+J0YF9WYoAAwCgYIKoZIzj0EAwIDSAAwRQIhAO9eSx3oHZS4QaxXS4cnzhQDiTmLryFZPRUtM3HIeaO7AiBwNyTqaaV+2WXHJExCDoTLYkf4taENjrBipHxQhJFT5w==",
+    "MIHfMIGGAgEAMCQxDzANBgNVBAMeBgBhAG4AbjERMA8GA1UECh4IAGQAZQB2AHMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQstTGLF8c7U+i5EDmg83VLKt54GnckmK/yZKFZs+D96AFBIJ9L7pL3ZGg2MlImScKhJ6U5LguM6hE2+J0YF9WYoAAwCgYIKoZIzj0EAwIDSAAwRQIgT2Nv/W7EfM6+ClqF0x7qVS6Yjxn84qvym7IQJEDaP+ECIQCLqfF9m5FD8hpZ9KQ8PA/zfoi7KzTM4aeKXLf2VSaeag==",
+];
+
+fn signing_request_seeds() -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = SIGNING_REQUESTS.iter().map(|text| base64(text)).collect();
+    all.extend(SIGNING_REQUESTS.map(|text| pem(text).into_bytes()));
+    all
+}
+
+fn pem(body: &str) -> String {
+    format!("-----BEGIN CERTIFICATE REQUEST-----\n{body}\n-----END CERTIFICATE REQUEST-----\n")
+}
+
+/// Read as PEM, and in a block of PEM: mutations of the outer form seldom leave the inner one alone.
+fn signing_request(input: &[u8]) -> Outcome {
+    let read = |pem: &[u8]| match x509::SigningRequest::parse(pem) {
+        Ok(request) => way(&request.organizations.join("\n")),
+        Err(error) => way(&error.to_string()),
+    };
+    Ok(read(input) ^ read(pem(&encode(input)).as_bytes()).rotate_left(1))
+}
+
+fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let bits = chunk
+            .iter()
+            .chain([&0, &0])
+            .take(3)
+            .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        for at in 0..4usize {
+            let digit = DIGITS[(bits >> (18 - 6 * at) & 63) as usize];
+            text.push(if at > chunk.len() { '=' } else { char::from(digit) });
+        }
+    }
+    text
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 fn credential_seeds() -> Vec<Vec<u8>> {
     let mut all = seeds(&[
@@ -176,7 +246,6 @@ fn credential_seeds() -> Vec<Vec<u8>> {
 
 /// Decodes what the authority wrote, which is well formed.
 fn base64(text: &str) -> Vec<u8> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bytes, mut bits, mut held) = (Vec::new(), 0u32, 0);
     for digit in text
         .bytes()

@@ -16,6 +16,16 @@ pub(super) fn namespace(object: &Value, report: &mut Report) {
     }
 }
 
+/// The finalizers of a Namespace, one by one: where they are changed, each fault is told with its place.
+pub(super) fn namespace_finalizers(object: &Value, report: &mut Report) {
+    let path = FieldPath::new("spec").child("finalizers");
+    for (index, finalizer) in items(&object["spec"]["finalizers"]).iter().enumerate() {
+        let path = path.index(index);
+        report.qualified_name(&path, text(finalizer));
+        meta::standard_finalizer(text(finalizer), &path, report);
+    }
+}
+
 /// A ResourceQuota.
 pub(super) fn quota(object: &Value, old: Option<&Value>, report: &mut Report) {
     let path = FieldPath::new("spec");
