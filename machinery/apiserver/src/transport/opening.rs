@@ -109,7 +109,7 @@ mod tests {
         for text in texts {
             tokio::time::advance(WITHIN / 4).await;
             client.write_all(text).await?;
-            opening.read(&mut buffer).await?;
+            assert_eq!(opening.read(&mut buffer).await?, text.len());
         }
         // Nothing else happens, so the clock goes on by itself to whatever somebody waits for.
         match tokio::time::timeout(WITHIN * 100, opening.read(&mut buffer)).await {

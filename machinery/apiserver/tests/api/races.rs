@@ -1,15 +1,25 @@
 //! Requests that get in each other's way.
 
 use futures::future::join_all;
+use machinery_apiserver::Options;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::harness::{CONFIG_MAPS, MERGE, Server};
+use crate::harness::{CONFIG_MAPS, MERGE, Server, pki};
 
 const APPLY: &str = "application/apply-patch+yaml";
 
+/// A server whose writes go to a disk: while one of them is under way, others are asked for.
+async fn durable() -> (Server, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = Options::new(pki());
+    options.path = Some(folder.path().join("store"));
+    (Server::with(options).await, folder)
+}
+
 #[tokio::test]
 async fn of_first_applies_at_once_one_creates_and_the_others_update() {
-    let server = Server::start().await;
+    let (server, _folder) = durable().await;
     let apply = |number: usize| {
         let path = format!("{CONFIG_MAPS}/shared?fieldManager=m{number}");
         let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"},
@@ -32,7 +42,7 @@ async fn of_first_applies_at_once_one_creates_and_the_others_update() {
 
 #[tokio::test]
 async fn of_first_puts_at_once_one_creates_and_the_others_update() {
-    let server = Server::start().await;
+    let (server, _folder) = durable().await;
     let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/shared";
     let put = |number: usize| {
         let body = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {
@@ -53,7 +63,7 @@ async fn of_first_puts_at_once_one_creates_and_the_others_update() {
 /// A Pod that starts to run while it is evicted is its budget's business.
 #[tokio::test]
 async fn what_was_judged_is_what_is_evicted() {
-    let server = Server::start().await;
+    let (server, _folder) = durable().await;
     let namespace = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
     let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}});
