@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use machinery_difftest::{
-    EmbeddedServer, Options, RealError, RealServer, allowed, generate, hunt, load_scripts, run,
+    EmbeddedServer, Failure, Options, RealError, RealServer, Report, allowed, generate, hunt, load_scripts,
+    run,
 };
 
 /// How many scripts are generated, each of some twenty exchanges. The next one of this seed shows what stays different and is no
@@ -21,6 +22,21 @@ const CONDENSED: usize = 3;
 
 /// What is generated unless somebody asks for something else.
 const SEED: u64 = 2;
+
+/// The real server answers some questions from caches that are a moment behind, the longer the busier the machine is: only what
+/// differs each time is a difference between the two. Gives what does not count.
+fn keep_what_shows_again(report: &mut Report, repeated: &Report) -> Vec<Failure> {
+    report.not_run = repeated.not_run;
+    let shows_again = |failure: &Failure| {
+        let same = |other: &Failure| (&other.script, other.step) == (&failure.script, failure.step);
+        repeated.failures.iter().any(same)
+    };
+    let (kept, gone) = std::mem::take(&mut report.failures)
+        .into_iter()
+        .partition(shows_again);
+    report.failures = kept;
+    gone
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_embedded_server_answers_as_the_real_one() {
@@ -67,6 +83,30 @@ async fn the_embedded_server_answers_as_the_real_one() {
     .await
     .unwrap();
     let used = allowed::remove(&mut report);
+    for round in ["again", "twice"] {
+        if !report.is_clean() {
+            let suspects: Vec<_> = scripts
+                .iter()
+                .filter(|script| {
+                    report
+                        .failures
+                        .iter()
+                        .any(|failure| failure.script == script.name)
+                })
+                .cloned()
+                .collect();
+            let again = Options {
+                run: round.to_owned(),
+                ..options.clone()
+            };
+            let targets = (&real.target("real").unwrap(), &embedded.target);
+            let mut repeated = run(targets.0, targets.1, &suspects, &again).await.unwrap();
+            allowed::remove(&mut repeated);
+            for gone in keep_what_shows_again(&mut report, &repeated) {
+                println!("NOT COUNTED, for it did not show again: {gone:?}");
+            }
+        }
+    }
     println!(
         "{} exchanges in {} scripts compared, seed {seed}",
         report.exchanges, report.scripts
