@@ -146,3 +146,26 @@ fn excerpt(body: &[u8]) -> String {
         .trim()
         .to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_in_trouble_refuses_nothing() {
+        for (code, refuses) in [
+            (400, true),
+            (403, true),
+            (405, true),
+            (401, false),
+            (408, false),
+            (500, false),
+            (503, false),
+            (504, false),
+        ] {
+            let error = LinkError::of_answer(code, None, b"no");
+            assert_eq!(error.is_refusal(), refuses, "{code}: {error}");
+        }
+        assert!(!LinkError::Unreachable("gone".to_owned()).is_refusal());
+    }
+}
