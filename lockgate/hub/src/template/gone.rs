@@ -67,6 +67,7 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
     let works = works_of(state, id);
     if binding.is_none() && works.is_empty() {
         state.verdicts.lock().remove(id);
+        state.unmeasured.lock().remove(id);
         return Ok(());
     }
     match presence(state, id).await? {
@@ -126,6 +127,7 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
         }
     }
     state.verdicts.lock().remove(id);
+    state.unmeasured.lock().remove(id);
     Ok(())
 }
 
