@@ -52,6 +52,18 @@ impl<'a> MemberReport<'a> {
         }
     }
 
+    /// A cluster that is to have the template and of which nothing is known: it has no Work.
+    pub fn silent(cluster: &'a str) -> Self {
+        Self {
+            cluster,
+            status: None,
+            health: Health::Unknown,
+            applied: false,
+            current: false,
+            suspended: false,
+        }
+    }
+
     /// Whether the status speaks of the template as it is now, and a controller has seen that.
     fn has_seen(&self) -> bool {
         let seen = |status: &Value| {
@@ -102,8 +114,9 @@ pub enum Counts {
     /// The sum over all clusters.
     #[default]
     Summed,
-    /// That of the cluster that is worst. It is for templates that every cluster gets whole: their sums exceed
-    /// `spec.replicas`, and some clients take that for Pods that are about to end, and wait for them for ever.
+    /// Those of the cluster that is worst; once all are ready, what the template asks for. It is for templates that every
+    /// cluster gets whole: their sums exceed `spec.replicas`, and some clients take that for Pods that are about to end,
+    /// and wait for them for ever.
     Weakest,
 }
 

@@ -1,6 +1,6 @@
 //! What became of a template: the binding's status and the template's own. Statuses of many Works are told together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ const PATIENCE: Patience = Patience {
 };
 /// The condition of a binding whose template follows a strategy.
 const ROLLED_OUT: &str = "RolledOut";
+/// The condition of a binding of which some cluster's manifest could not be made.
+const RENDERED: &str = "Rendered";
 
 /// Writes the binding's status and the template's.
 pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {
@@ -221,7 +223,7 @@ fn binding_status(
     }
     if known.is_some() {
         // Before the first pass over a template, what was said of it stays.
-        complain("Rendered", unrendered(&verdict.unrendered), &now, conditions);
+        complain(RENDERED, unrendered(&verdict.unrendered), &now, conditions);
         let unplaced = verdict.unplaced.map(|why| ("SchedulingSuspended", why));
         complain("Placed", unplaced, &now, conditions);
         complain("FailedOver", verdict.staying, &now, conditions);
@@ -262,11 +264,11 @@ fn custom_status(
             let key = Key::new(&id.namespace, &id.name);
             let template = state.kinds.served(&id.api_version, &id.kind)?.cache.get(&key)?;
             let template: Value = state::parse(&template)?;
-            let targets = targets(binding);
+            let told_of = told_of(state, binding);
             let items: Vec<AggregatedStatusItem> = status
                 .aggregated_status
                 .iter()
-                .filter(|item| targets.contains(item.cluster_name.as_str()))
+                .filter(|item| told_of.contains(item.cluster_name.as_str()))
                 .cloned()
                 .collect();
             interpreter.aggregate(&template, &items)
@@ -373,6 +375,30 @@ fn complain(
     .put(conditions);
 }
 
+/// The clusters that a template's status is made of: those that it goes to. What it is leaving counts only while it goes
+/// nowhere else, and a cluster that is gone only if all are.
+fn told_of<'b>(state: &State, binding: &'b Binding) -> BTreeSet<&'b str> {
+    let mut told = gate::wanted(&binding.spec);
+    if told.is_empty() {
+        told = targets(binding);
+    }
+    if told.iter().any(|cluster| state.cluster(cluster).is_some()) {
+        told.retain(|cluster| state.cluster(cluster).is_some());
+    }
+    told
+}
+
+/// The clusters that do not have what they should because it could not be made; nothing if nobody knows: some could not
+/// be made before the start, and there was no walk since.
+fn unrendered_on(state: &State, id: &TemplateId, binding: &Binding) -> Option<BTreeSet<String>> {
+    if let Some(verdict) = state.verdicts.lock().get(id) {
+        return Some(verdict.unrendered.keys().cloned().collect());
+    }
+    let conditions = &binding.status.conditions;
+    let failed = conditions.iter().any(|condition| condition.kind == RENDERED);
+    (!failed).then(BTreeSet::new)
+}
+
 /// Writes the template's status from what its members report.
 async fn report_template(
     state: &State,
@@ -392,20 +418,31 @@ async fn report_template(
     else {
         return Ok(());
     };
-    let targets = targets(binding);
-    // What waits for a policy, or for its turn, is not what members have.
+    if binding.spec.resource.uid != lockgate_engine::object::meta_text(&template, "uid") {
+        return Ok(());
+    }
+    let Some(unrendered) = unrendered_on(state, id, binding) else {
+        return Ok(());
+    };
+    // What waits for a policy, or for its turn, and what cannot be made is not what members have.
     let activated = Record::find(&template, Some(binding))
         .is_some_and(|record| record.compare(&template, &ContentHashes::of(&template)) != Change::ByUser);
     let waiting = rollouts::without(state, id);
-    let reports: Vec<MemberReport<'_>> = works
-        .iter()
-        .filter(|(cluster, work)| targets.contains(cluster.as_str()) && !work.metadata.deleting())
-        .map(|(cluster, work)| MemberReport::of(cluster, work, activated && !waiting.contains(cluster)))
+    let is_current = |cluster: &str, work: &Work| {
+        activated
+            && !waiting.iter().any(|name| name == cluster)
+            && !unrendered.contains(cluster)
+            && !work.metadata.deleting()
+    };
+    let works: BTreeMap<&str, &Work> = works.iter().map(|(cluster, work)| (cluster.as_str(), work)).collect();
+    let reports: Vec<MemberReport<'_>> = told_of(state, binding)
+        .into_iter()
+        .map(|cluster| match works.get(cluster) {
+            Some(work) => MemberReport::of(cluster, work, is_current(cluster, work)),
+            // It could not be made, its turn has not come, or it is on its way.
+            None => MemberReport::silent(cluster),
+        })
         .collect();
-    let everywhere = reports.len() == targets.len();
-    if !everywhere || binding.spec.resource.uid != lockgate_engine::object::meta_text(&template, "uid") {
-        return Ok(());
-    }
     // Where every cluster has the whole, sums would exceed what the template asks for, and clients take the surplus for
     // replicas that are about to end.
     let duplicated = binding

@@ -428,9 +428,13 @@ fn lacking(
     binding: &Binding,
     moves: bool,
 ) -> BTreeSet<String> {
-    gate::wanted(&binding.spec)
+    let wanted = gate::wanted(&binding.spec);
+    let is_there = |cluster: &&str| state.cluster(cluster).is_some();
+    // Nobody waits for a copy in a cluster that is gone while there are others. Replicas that it was to have are nowhere.
+    let all = moves || !wanted.iter().any(is_there);
+    wanted
         .into_iter()
-        .filter(|cluster| lacks(state, id, moves, cluster))
+        .filter(|cluster| (all || is_there(cluster)) && lacks(state, id, moves, cluster))
         .map(str::to_owned)
         .collect()
 }

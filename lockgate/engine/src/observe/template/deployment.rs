@@ -18,12 +18,12 @@ pub(super) fn deployment(
     now: Timestamp,
     status: &mut Value,
 ) {
-    let Some(fleet) = Fleet::new(members, counts, is_deployed) else {
+    let Some(fleet) = Fleet::new(template, members, counts, is_deployed) else {
         return;
     };
-    let replicas = fleet.count("replicas", i64::max);
-    let available = fleet.count("availableReplicas", i64::min);
-    let mut updated = fleet.count("updatedReplicas", i64::min);
+    let replicas = fleet.count("replicas");
+    let available = fleet.count("availableReplicas");
+    let mut updated = fleet.count("updatedReplicas");
     let wanted = wanted(template);
     let looks_ready = updated >= wanted && replicas <= updated && available >= updated;
     if looks_ready && !fleet.ready {
@@ -32,12 +32,9 @@ pub(super) fn deployment(
     for (field, number) in [
         ("replicas", replicas),
         ("updatedReplicas", updated),
-        ("readyReplicas", fleet.count("readyReplicas", i64::min)),
+        ("readyReplicas", fleet.count("readyReplicas")),
         ("availableReplicas", available),
-        (
-            "unavailableReplicas",
-            fleet.count("unavailableReplicas", i64::max),
-        ),
+        ("unavailableReplicas", fleet.count("unavailableReplicas")),
     ] {
         set_count(status, field, number, &[]);
     }

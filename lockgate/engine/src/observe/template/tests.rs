@@ -246,6 +246,50 @@ fn a_suspended_cluster_is_not_waited_for() {
 }
 
 #[test]
+fn whole_copies_are_counted_by_one_cluster() {
+    let (all, some) = (Health::Healthy, Health::Unhealthy);
+    let counts = |replicas: i64, updated: i64, ready: i64| {
+        json!({"replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready, "availableReplicas": ready,
+               "unavailableReplicas": replicas - ready})
+    };
+    for (name, wanted, members, expected) in [
+        ("as the template says", 2, [(deployed(2, 2), all), (deployed(2, 2), all)], counts(2, 2, 2)),
+        ("scaled in one member", 2, [(deployed(10, 10), all), (deployed(2, 2), all)], counts(2, 2, 2)),
+        ("raised and lowered by overrides", 3, [(deployed(5, 5), all), (deployed(1, 1), all)], counts(3, 3, 3)),
+        ("the weaker one", 2, [(deployed(10, 10), all), (deployed(2, 1), some)], counts(2, 2, 1)),
+        ("not the smaller one", 2, [(deployed(10, 9), some), (deployed(2, 2), all)], counts(10, 10, 9)),
+        ("nothing was said", 2, [(deployed(2, 2), all), (Value::Null, some)], counts(2, 1, 2)),
+    ] {
+        let statuses = members.clone().map(|(status, _)| status);
+        let mut reports = reports(&statuses);
+        for (report, (_, health)) in reports.iter_mut().zip(&members) {
+            report.health = *health;
+        }
+        let object = template("apps/v1", "Deployment", json!({"replicas": wanted}), json!({}));
+        let told = aggregate_template_as(&object, &reports, Counts::Weakest, at(0)).expect("a status");
+        for (field, number) in expected.as_object().expect("counts") {
+            assert_eq!(count(&told, field), number.as_i64().expect("a number"), "{name}: {field}");
+        }
+    }
+}
+
+#[test]
+fn a_cluster_without_a_work_holds_up_nobody() {
+    let status = deployed(2, 2);
+    let mut members = reports(std::slice::from_ref(&status));
+    members.push(MemberReport::silent("member2"));
+    let object = template("apps/v1", "Deployment", json!({"replicas": 2}), json!({}));
+    for counts in [Counts::Summed, Counts::Weakest] {
+        let told = aggregate_template_as(&object, &members, counts, at(0)).expect("a status");
+        assert_eq!(told["readyReplicas"], 2, "what runs is shown");
+        assert_eq!(told["observedGeneration"], Value::Null, "and is not all");
+        assert_eq!(told["conditions"][1]["message"], "Deployment is progressing in member2.");
+    }
+    let nobody = [MemberReport::silent("member1"), MemberReport::silent("member2")];
+    assert_eq!(aggregate_template(&object, &nobody, at(0)), None);
+}
+
+#[test]
 fn messages_name_no_more_clusters_than_fit() {
     let names: Vec<String> = (0..25).map(|index| format!("c{index:02}")).collect();
     let spoken = deployed(1, 0);

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Counts, MemberReport, is_reported, released, set, set_count};
+use super::{Counts, MemberReport, is_reported, released, set, set_count, sum};
 use crate::object::generation;
 use crate::observe::count;
 
@@ -15,14 +15,54 @@ pub(super) struct Fleet<'a, 'm> {
     all: &'a [MemberReport<'m>],
     /// Those that clients wait for.
     pub(super) released: Vec<MemberReport<'m>>,
-    counts: Counts,
+    counted: Counted<'m>,
     /// Whether every cluster is done; no cluster at all is none that is done.
     pub(super) ready: bool,
+}
+
+/// Where counts come from. Those of several clusters are added up or not mixed at all: the replicas of one and the updated
+/// replicas of another say nothing.
+#[derive(Clone, Copy)]
+enum Counted<'m> {
+    /// The sum over all clusters.
+    Sum,
+    /// What one cluster says; nothing, if it has said nothing.
+    One(Option<&'m Value>),
+    /// Everything is there, whatever number of replicas each cluster has of its own.
+    Whole(i64),
+}
+
+impl<'m> Counted<'m> {
+    /// The cluster that stands for all where each has the whole. One that has said nothing has nothing to count.
+    fn weakest(
+        released: &[MemberReport<'m>],
+        ready: bool,
+        wanted: i64,
+        is_ready: impl Fn(&MemberReport<'m>) -> bool,
+    ) -> Self {
+        let one = |member: &MemberReport<'_>, field: &str| member.status.map_or(0, |status| count(status, field));
+        if ready {
+            // An override, or an autoscaler in the member, may have given each another number than the template's.
+            let as_asked = released
+                .iter()
+                .find(|member| one(member, "replicas") == wanted);
+            return as_asked.map_or(Self::Whole(wanted), |member| Self::One(member.status));
+        }
+        let spoken = released
+            .iter()
+            .filter(|member| member.status.is_some_and(is_reported));
+        let weakest = spoken.min_by_key(|member| {
+            let counts = ["updatedReplicas", "availableReplicas", "readyReplicas"];
+            (is_ready(member), counts.map(|field| one(member, field)))
+        });
+        Self::One(weakest.and_then(|member| member.status))
+    }
 }
 
 impl<'a, 'm> Fleet<'a, 'm> {
     /// None if there is nothing to say: no controller has spoken, in no cluster.
     pub(super) fn new(
+        template: &Value,
         members: &'a [MemberReport<'m>],
         counts: Counts,
         is_ready: impl Fn(&MemberReport<'m>) -> bool,
@@ -31,21 +71,26 @@ impl<'a, 'm> Fleet<'a, 'm> {
             .iter()
             .any(|member| member.status.is_some_and(is_reported));
         let released = released(members);
+        let ready = !released.is_empty() && released.iter().all(&is_ready);
         (spoken || members.is_empty()).then(|| Self {
             all: members,
-            counts,
-            ready: !released.is_empty() && released.iter().all(is_ready),
+            counted: match counts {
+                Counts::Summed => Counted::Sum,
+                Counts::Weakest => Counted::weakest(&released, ready, wanted(template), is_ready),
+            },
+            ready,
             released,
         })
     }
 
-    /// A count over the clusters. `worst` picks the worse of two. What runs on a suspended cluster counts in a sum, and is
-    /// not compared with what was released.
-    pub(super) fn count(&self, field: &str, worst: fn(i64, i64) -> i64) -> i64 {
-        let one = |member: &MemberReport<'_>| member.status.map_or(0, |status| count(status, field));
-        match self.counts {
-            Counts::Summed => self.all.iter().map(one).fold(0, i64::saturating_add),
-            Counts::Weakest => self.released.iter().map(one).reduce(worst).unwrap_or(0),
+    /// A count over the clusters. What runs on a suspended cluster counts in a sum, and is not compared with what was
+    /// released.
+    pub(super) fn count(&self, field: &str) -> i64 {
+        match self.counted {
+            Counted::Sum => sum(self.all, field),
+            Counted::One(status) => status.map_or(0, |status| count(status, field)),
+            Counted::Whole(_) if field == "unavailableReplicas" => 0,
+            Counted::Whole(wanted) => wanted,
         }
     }
 
@@ -71,11 +116,11 @@ pub(super) fn stateful_set(
     counts: Counts,
     status: &mut Value,
 ) {
-    let Some(fleet) = Fleet::new(members, counts, MemberReport::is_ready) else {
+    let Some(fleet) = Fleet::new(template, members, counts, MemberReport::is_ready) else {
         return;
     };
-    let ready = fleet.count("readyReplicas", i64::min);
-    let mut updated = fleet.count("updatedReplicas", i64::min);
+    let ready = fleet.count("readyReplicas");
+    let mut updated = fleet.count("updatedReplicas");
     let partition = template["spec"]["updateStrategy"]["rollingUpdate"]["partition"]
         .as_i64()
         .unwrap_or(0);
@@ -84,16 +129,24 @@ pub(super) fn stateful_set(
         updated = updated.min((to_update - 1).max(0));
     }
     for (field, number) in [
-        ("replicas", fleet.count("replicas", i64::max)),
+        ("replicas", fleet.count("replicas")),
         ("readyReplicas", ready),
-        ("currentReplicas", fleet.count("currentReplicas", i64::min)),
+        ("currentReplicas", fleet.count("currentReplicas")),
         ("updatedReplicas", updated),
-        ("availableReplicas", fleet.count("availableReplicas", i64::min)),
+        ("availableReplicas", fleet.count("availableReplicas")),
     ] {
         set_count(status, field, number, &["replicas", "availableReplicas"]);
     }
     fleet.observe(template, status);
     revisions(&fleet.released, status);
+    let looks_ready = ready >= wanted(template) && status["currentRevision"] == status["updateRevision"];
+    if looks_ready && !fleet.ready {
+        // Without a partition clients compare nothing but revisions and the replicas that are ready.
+        let held_back = (wanted(template) - 1).max(0);
+        for field in ["readyReplicas", "availableReplicas"] {
+            set_count(status, field, fleet.count(field).min(held_back), &["availableReplicas"]);
+        }
+    }
 }
 
 /// The revisions of a StatefulSet: equal if they are in every cluster. Each cluster has its own; that of the first one
@@ -133,17 +186,12 @@ pub(super) fn replica_set(
     counts: Counts,
     status: &mut Value,
 ) {
-    let Some(fleet) = Fleet::new(members, counts, MemberReport::is_ready) else {
+    let Some(fleet) = Fleet::new(template, members, counts, MemberReport::is_ready) else {
         return;
     };
-    set_count(
-        status,
-        "replicas",
-        fleet.count("replicas", i64::max),
-        &["replicas"],
-    );
+    set_count(status, "replicas", fleet.count("replicas"), &["replicas"]);
     for field in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
-        set_count(status, field, fleet.count(field, i64::min), &[]);
+        set_count(status, field, fleet.count(field), &[]);
     }
     fleet.observe(template, status);
 }
@@ -156,10 +204,10 @@ pub(super) fn daemon_set(template: &Value, members: &[MemberReport<'_>], status:
         "numberMisscheduled",
         "numberReady",
     ];
-    let Some(fleet) = Fleet::new(members, Counts::Summed, MemberReport::is_ready) else {
+    let Some(fleet) = Fleet::new(template, members, Counts::Summed, MemberReport::is_ready) else {
         return;
     };
-    let sum = |field: &str| fleet.count(field, i64::max);
+    let sum = |field: &str| fleet.count(field);
     let desired = sum("desiredNumberScheduled");
     let mut updated = sum("updatedNumberScheduled");
     if updated >= desired && sum("numberAvailable") >= desired && !fleet.ready {

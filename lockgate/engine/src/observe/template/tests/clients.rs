@@ -186,12 +186,16 @@ fn assert_valid(status: &Value) {
     assert!(n("availableReplicas") <= n("readyReplicas"), "{status}");
 }
 
-/// Members of a kind, each with its own number of replicas, or all with the same.
+/// Members of a kind, each with its own number of replicas: their sum is what the template asks for, or the template's
+/// number is one of them and the others come from overrides and from autoscalers.
 fn fleet(kind: &'static str, divided: bool) -> impl Strategy<Value = (i64, Vec<Member>)> {
-    proptest::collection::vec(1..4i64, 1..4).prop_flat_map(move |sizes| {
+    let sizes = prop_oneof![
+        proptest::collection::vec(1..4i64, 1..4),
+        (1..4i64, 1..4usize).prop_map(|(size, clusters)| vec![size; clusters]),
+    ];
+    sizes.prop_flat_map(move |sizes| {
         let wanted = if divided { sizes.iter().sum() } else { sizes[0] };
-        let one = |size: i64| member(kind, if divided { size } else { wanted });
-        let members: Vec<_> = sizes.iter().map(|size| one(*size)).collect();
+        let members: Vec<_> = sizes.iter().map(|size| member(kind, *size)).collect();
         (Just(wanted), members)
     })
 }
@@ -249,6 +253,21 @@ proptest! {
         let ready = members.iter().all(is_ready);
         prop_assert_eq!(rollout_status(&object) == Done, ready);
         prop_assert_eq!(computed_status(&object) == Done, ready);
+    }
+
+    #[test]
+    fn counted_by_the_weakest_stateful_sets_end_too(
+        (wanted, mut members) in fleet("StatefulSet", false),
+        has_partition in any::<bool>(),
+    ) {
+        let strategy = if has_partition { json!({"rollingUpdate": {"partition": 0}}) } else { json!({}) };
+        for live in members.iter_mut().filter_map(|member| member.live.as_mut()) {
+            live["spec"]["updateStrategy"] = strategy.clone();
+        }
+        let spec = json!({"replicas": wanted, "updateStrategy": strategy});
+        let object = told(template("apps/v1", "StatefulSet", spec, json!({})), &members, Counts::Weakest);
+        assert_valid(&object["status"]);
+        prop_assert_eq!(rollout_status(&object) == Done, members.iter().all(is_ready));
     }
 }
 
