@@ -96,6 +96,16 @@ pub struct Interpreter {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interpreters {
     by_kind: HashMap<(String, String), Arc<Interpreter>>,
+    shadowed: HashMap<String, Vec<Shadowed>>,
+}
+
+/// A script that nobody asks, because another customization has one for the same question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shadowed {
+    /// The field with the script.
+    pub field: &'static str,
+    /// The customization whose script counts.
+    pub by: Arc<str>,
 }
 
 impl Interpreters {
@@ -108,21 +118,36 @@ impl Interpreters {
             .collect();
         all.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         let mut by_kind: HashMap<(String, String), Interpreter> = HashMap::new();
+        let mut shadowed: HashMap<String, Vec<Shadowed>> = HashMap::new();
         for one in all {
             let target = &one.spec.target;
             let interpreter = by_kind
                 .entry((target.api_version.clone(), target.kind.clone()))
                 .or_default();
             for script in scripts(one) {
-                interpreter.scripts.entry(script.operation).or_insert(script);
+                if let Some(other) = interpreter.scripts.get(&script.operation) {
+                    let name = one.metadata.name.clone();
+                    shadowed.entry(name).or_default().push(Shadowed {
+                        field: script.operation.names().0,
+                        by: other.customization.clone(),
+                    });
+                } else {
+                    interpreter.scripts.insert(script.operation, script);
+                }
             }
         }
         Self {
+            shadowed,
             by_kind: by_kind
                 .into_iter()
                 .map(|(kind, one)| (kind, Arc::new(one)))
                 .collect(),
         }
+    }
+
+    /// The scripts of a customization that nobody asks.
+    pub fn shadowed(&self, customization: &str) -> &[Shadowed] {
+        self.shadowed.get(customization).map_or(&[], Vec::as_slice)
     }
 
     /// How objects of a kind are read; none if as usual.

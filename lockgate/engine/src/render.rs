@@ -39,7 +39,7 @@ pub use overrides::{
 };
 pub use prune::prune;
 pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};
-pub(crate) use requirements::requirements;
+pub(crate) use requirements::{no_amount, requirements};
 pub(crate) use requirements::resource_request as pod_request;
 pub use workload::{Workload, completions, workload};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lockgate_api::definitions::WEBHOOKS_REFUSED;
 use lockgate_api::interpreter::InterpreterStatus;
 use lockgate_api::{Condition, InterpreterCustomization};
-use lockgate_engine::interpret::{self, Interpreters};
+use lockgate_engine::interpret::{self, Interpreters, Shadowed};
 use serde_json::{Value, json};
 
 use crate::cache::{Cached, Change, Key};
@@ -24,6 +24,8 @@ use crate::template::{self, PassError};
 
 /// How many scripts that cannot be used are named.
 const NAMED: usize = 3;
+/// The condition of a customization that does not say all that it would.
+const EFFECTIVE: &str = "Effective";
 /// How many webhooks that are not called are told.
 const MOST_WEBHOOKS: usize = 100;
 
@@ -36,10 +38,11 @@ pub(crate) fn read(state: &State) {
         .iter()
         .filter_map(|cached| state::parse(cached))
         .collect();
+    *state.interpreters.write() = Arc::new(Interpreters::of(&all));
+    // All of them: one that changes may stand in another's place, or no longer.
     for one in &all {
         state.chores.add(Chore::Interpreter(one.metadata.name.clone()), 1);
     }
-    *state.interpreters.write() = Arc::new(Interpreters::of(&all));
 }
 
 /// Says of every interpreter webhook that it is not called. None can be made here; one may be left of another control plane.
@@ -120,7 +123,12 @@ pub(crate) async fn tell(state: &State, name: &str) -> Result<(), PassError> {
     };
     let mut status = customization.status.clone().unwrap_or_default();
     status.observed_generation = customization.metadata.generation;
-    accepted(&customization, &seconds(state.clock.now())).put(&mut status.conditions);
+    let now = seconds(state.clock.now());
+    accepted(&customization, &now).put(&mut status.conditions);
+    match shadowed(state.interpreters.read().shadowed(name), &now) {
+        Some(condition) => condition.put(&mut status.conditions),
+        None => status.conditions.retain(|condition| condition.kind != EFFECTIVE),
+    }
     if customization.status.as_ref() == Some(&status) {
         return Ok(());
     }
@@ -137,6 +145,22 @@ pub(crate) async fn tell(state: &State, name: &str) -> Result<(), PassError> {
         }) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Says which scripts are not asked, and whose are in their place.
+fn shadowed(scripts: &[Shadowed], now: &str) -> Option<Condition> {
+    let named: Vec<String> = scripts
+        .iter()
+        .map(|script| format!("{}: that of {} counts", script.field, script.by))
+        .collect();
+    (!named.is_empty()).then(|| Condition {
+        kind: EFFECTIVE.to_owned(),
+        status: "False".to_owned(),
+        reason: "Shadowed".to_owned(),
+        message: named.join("; "),
+        last_transition_time: now.to_owned(),
+        ..Condition::default()
+    })
 }
 
 fn accepted(customization: &InterpreterCustomization, now: &str) -> Condition {

@@ -14,8 +14,15 @@ function tostring(value)
   return raw_tostring(value)
 end
 
+local raw_pcall, raw_settle = pcall, settle
+settle = nil
+
+function pcall(f, ...)
+  return raw_settle(raw_pcall(f, ...))
+end
+
 function xpcall(f, handler)
-  local answer = { pcall(f) }
+  local answer = { raw_settle(raw_pcall(f)) }
   if answer[1] then
     return unpack(answer, 1, table.maxn(answer))
   end

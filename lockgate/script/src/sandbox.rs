@@ -49,7 +49,7 @@ pub(crate) fn furnish(lua: &Lua, fuel: &Rc<Fuel>, modules: &[Module<'_>], memory
     pattern::install(lua, &string, fuel, memory)?;
     measured::install(lua, &globals, fuel)?;
     globals.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
-    globals.raw_set("pcall", protected(lua, fuel)?)?;
+    globals.raw_set("settle", settle(lua, fuel)?)?;
     globals.raw_set("require", require(lua, fuel, modules)?)?;
     lua.load(PRELUDE).set_name("=prelude").exec()
 }
@@ -73,25 +73,22 @@ fn repeat(lua: &Lua, fuel: &Rc<Fuel>, memory: usize) -> mlua::Result<Function> {
     })
 }
 
-/// `pcall`, which does not catch the end of the steps.
-fn protected(lua: &Lua, fuel: &Rc<Fuel>) -> mlua::Result<Function> {
+/// What `pcall` answers: the end of the steps is not caught, and an error of ours is its text. Any other value that was raised
+/// stays what it is.
+fn settle(lua: &Lua, fuel: &Rc<Fuel>) -> mlua::Result<Function> {
     let fuel = fuel.clone();
-    lua.create_function(move |lua, (function, arguments): (LuaValue, MultiValue)| {
-        let LuaValue::Function(function) = function else {
-            return Err(mlua::Error::RuntimeError("pcall needs a function".to_owned()));
-        };
-        match function.call::<MultiValue>(arguments) {
-            Ok(mut answer) => {
-                answer.push_front(LuaValue::Boolean(true));
-                Ok(answer)
-            }
-            Err(_) if fuel.is_out() => Err(fuel.error()),
-            Err(error) => {
-                let text = crate::text::of_error(&error);
-                let text = LuaValue::String(lua.create_string(text)?);
-                Ok(MultiValue::from_vec(vec![LuaValue::Boolean(false), text]))
-            }
+    lua.create_function(move |lua, mut answer: MultiValue| {
+        if !matches!(answer.front(), Some(LuaValue::Boolean(false))) {
+            return Ok(answer);
         }
+        if fuel.is_out() {
+            return Err(fuel.error());
+        }
+        if let Some(LuaValue::Error(error)) = answer.get(1) {
+            let text = lua.create_string(crate::text::of_error(error))?;
+            answer = MultiValue::from_vec(vec![LuaValue::Boolean(false), LuaValue::String(text)]);
+        }
+        Ok(answer)
     })
 }
 

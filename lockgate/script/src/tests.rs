@@ -90,6 +90,16 @@ fn lua_is_5_1() {
         ("table.concat({1, 2, 3}, '-')", json!("1-2-3")),
         ("pcall(error, 'no')", json!([false, "no"])),
         ("(pcall(function() return 1 end))", json!(true)),
+        ("pcall(function(...) return ... end, 1, 2)", json!([true, 1, 2])),
+        ("select(2, pcall(error, {code = 7})).code", json!(7)),
+        ("type(select(2, pcall(error)))", json!("nil")),
+        ("pcall(42)", json!([false, "attempt to call a number value"])),
+        ("type(select(2, pcall(string.rep)))", json!("string")),
+        (
+            "select(2, xpcall(function() error({code = 7}) end, function(e) return e.code end))",
+            json!(7),
+        ),
+        ("type(settle) .. type(_G) .. type(getfenv)", json!("nilnilnil")),
         ("tostring({})", json!("table")),
         ("tostring(print)", json!("function")),
         (

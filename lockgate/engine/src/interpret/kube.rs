@@ -5,7 +5,7 @@ use machinery_value::quantity::{Format, Quantity};
 use serde_json::{Value, json};
 
 use crate::dependencies::pod_dependencies;
-use crate::render::requirements;
+use crate::render::{no_amount, requirements};
 
 /// The module.
 pub(super) const MODULE: Module<'static> = Module {
@@ -51,7 +51,10 @@ fn pod_requirements(arguments: &[Value]) -> Result<Value, String> {
     let [template] = arguments else {
         return Err("it takes one pod template".to_owned());
     };
-    Ok(requirements(&template["spec"]).unwrap_or(Value::Null))
+    match no_amount(&template["spec"]) {
+        Some(why) => Err(why),
+        None => Ok(requirements(&template["spec"]).unwrap_or(Value::Null)),
+    }
 }
 
 /// `getPodDependencies(podTemplate, namespace)`: what a pod refers to.

@@ -74,6 +74,30 @@ pub(crate) fn resource_request(pod_spec: &Value) -> Option<Value> {
     total.into_list()
 }
 
+/// What a pod's spec asks for that is no amount, in words. Servers refuse such pods; objects of custom kinds that hold a
+/// pod's template may say anything.
+pub(crate) fn no_amount(pod_spec: &Value) -> Option<String> {
+    let containers = ["containers", "initContainers"].into_iter().flat_map(|field| {
+        let all = list(pod_spec, field).iter().enumerate();
+        all.map(move |(index, container)| (format!("{field}[{index}]"), requests(container)))
+    });
+    let whole = [
+        ("the pod", &pod_spec["resources"]["requests"]),
+        ("the overhead", &pod_spec["overhead"]),
+    ];
+    let whole = whole.into_iter().map(|(place, amounts)| {
+        let amounts = amounts.as_object().into_iter().flatten();
+        let amounts = amounts.map(|(name, amount)| (name.as_str(), amount)).collect();
+        (place.to_owned(), amounts)
+    });
+    containers.chain(whole).find_map(|(place, amounts)| {
+        let (name, amount) = amounts
+            .into_iter()
+            .find(|(_, amount)| quantity(amount).is_none_or(|amount| amount.is_negative()))?;
+        Some(format!("{place} asks for {name} {amount}, which is no amount"))
+    })
+}
+
 fn list<'a>(pod_spec: &'a Value, field: &str) -> &'a [Value] {
     pod_spec[field].as_array().map_or(&[], Vec::as_slice)
 }
@@ -138,15 +162,19 @@ impl Amounts {
 
 /// An amount as it is summed; none for what is not a resource of nodes, and for what is no quantity.
 fn counted(name: &str, amount: &Value) -> Option<i64> {
-    let quantity = match amount {
-        Value::String(text) => Quantity::parse(text).ok()?,
-        Value::Number(number) => Quantity::parse(&number.to_string()).ok()?,
-        _ => return None,
-    };
+    let quantity = quantity(amount)?;
     match name {
         "cpu" => Some(quantity.milli()),
         "memory" | "ephemeral-storage" | "pods" => Some(quantity.units()),
         _ if is_scalar(name) => Some(quantity.units()),
+        _ => None,
+    }
+}
+
+fn quantity(amount: &Value) -> Option<Quantity> {
+    match amount {
+        Value::String(text) => Quantity::parse(text).ok(),
+        Value::Number(number) => Quantity::parse(&number.to_string()).ok(),
         _ => None,
     }
 }

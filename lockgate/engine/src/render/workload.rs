@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lockgate_api::BindingSpec;
+use lockgate_api::binding::TargetCluster;
 use serde_json::Value;
 
 use super::requirements::requirements;
@@ -47,7 +48,8 @@ pub fn workload(template: &Value) -> Option<Workload> {
     })
 }
 
-/// How many completions of a Job each cluster gets, if they are divided: in the proportion of the replicas.
+/// How many completions of a Job each cluster gets, if they are divided: in the proportion of the replicas. A Job that is
+/// held by a parallelism of 0 is split evenly: none at all would be a Job that is complete.
 pub fn completions(spec: &BindingSpec, template: &Value) -> BTreeMap<String, i64> {
     let divided = spec
         .placement
@@ -57,10 +59,12 @@ pub fn completions(spec: &BindingSpec, template: &Value) -> BTreeMap<String, i64
     let id = TemplateId::of(template);
     match template["spec"]["completions"].as_i64() {
         Some(total) if divided && id.kind == "Job" && id.group() == "batch" => {
+            let held = spec.clusters.iter().all(|target| target.replicas == 0);
+            let weight = |target: &TargetCluster| if held { 1 } else { target.replicas };
             let weights: Vec<(String, i64)> = spec
                 .clusters
                 .iter()
-                .map(|target| (target.name.clone(), target.replicas))
+                .map(|target| (target.name.clone(), weight(target)))
                 .collect();
             webster(total, &weights, &spec.resource.uid).into_iter().collect()
         }
@@ -117,6 +121,26 @@ mod tests {
         assert_eq!(of("apps/v1", "DaemonSet", json!({})), None);
         assert_eq!(of("example.io/v1", "Deployment", json!({"replicas": 3})), None);
         assert_eq!(of("v1", "ConfigMap", Value::Null), None);
+    }
+
+    #[test]
+    fn completions_are_split_as_replicas_are() {
+        let job = json!({"apiVersion": "batch/v1", "kind": "Job", "spec": {"completions": 6}});
+        let split = |how: &str, replicas: &[i64]| {
+            let clusters: Vec<Value> = replicas
+                .iter()
+                .enumerate()
+                .map(|(index, replicas)| json!({"name": format!("m{index}"), "replicas": replicas}))
+                .collect();
+            let spec = json!({"clusters": clusters, "placement": {"replicaScheduling": {"replicaSchedulingType": how}}});
+            let spec: BindingSpec = serde_json::from_value(spec).unwrap();
+            completions(&spec, &job).into_values().collect::<Vec<_>>()
+        };
+        assert_eq!(split("Divided", &[2, 1]), [4, 2]);
+        assert_eq!(split("Divided", &[3, 0]), [6, 0]);
+        assert_eq!(split("Divided", &[0, 0]), [3, 3], "held, and not complete");
+        assert_eq!(split("Divided", &[]), [0; 0]);
+        assert_eq!(split("Duplicated", &[2, 2]), [0; 0]);
     }
 
     #[test]
