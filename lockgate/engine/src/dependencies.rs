@@ -7,6 +7,7 @@
 //! - It stays in a cluster as long as a referrer's copy there may still be one that needs it.
 //! - Missing evidence removes nothing: a referrer of which nobody can tell whether it is gone still counts.
 
+mod cycle;
 mod pod;
 mod require;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::object::{self, TemplateId};
 
+pub use cycle::{cycle, tell_cycle};
 pub use pod::pod_dependencies;
 pub(crate) use require::is_unplaced;
 pub use require::{Disagreement, Need, RequireInput, Required, is_attached, require};

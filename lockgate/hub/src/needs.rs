@@ -54,6 +54,20 @@ impl Needs {
         found
     }
 
+    /// The way from a template over what it needs back to itself, if there is one. What is meant by a selector is not
+    /// followed.
+    pub(crate) fn cycle(&self, id: &TemplateId) -> Option<Vec<TemplateId>> {
+        let inner = self.inner.read();
+        dependencies::cycle(id, |id| {
+            let needed = inner.by_referrer.get(&template::binding_key(id));
+            needed
+                .into_iter()
+                .flatten()
+                .filter_map(Dependency::id)
+                .collect()
+        })
+    }
+
     fn put(&self, referrer: &Key, needed: Vec<Dependency>) {
         let mut inner = self.inner.write();
         for old in inner.by_referrer.remove(referrer).unwrap_or_default() {
@@ -97,6 +111,7 @@ fn remove<K: std::hash::Hash + Eq>(index: &mut HashMap<K, BTreeSet<Key>>, at: &K
 /// What of a binding matters to those that it needs.
 #[derive(Default, PartialEq)]
 struct Referring {
+    id: TemplateId,
     needed: Vec<Dependency>,
     clusters: BTreeSet<String>,
     rest: (String, Option<bool>, bool, String),
@@ -116,6 +131,7 @@ impl Referring {
         };
         let needed = needed_by(&binding);
         Self {
+            id: template::template_of(&binding),
             needed,
             clusters: template::placed(&binding)
                 .into_iter()
@@ -150,7 +166,17 @@ pub(crate) fn binding(state: &State, change: &Change) {
     let Some(key) = change.key().filter(|_| old != new) else {
         return;
     };
+    let on_the_way = || {
+        let ids = [&old.id, &new.id].into_iter();
+        ids.filter_map(|id| state.needs.cycle(id)).flatten()
+    };
+    let mut told: BTreeSet<TemplateId> = on_the_way().collect();
     state.needs.put(key, new.needed.clone());
+    told.extend(on_the_way());
+    for id in told {
+        // Whether there is a cycle is said by everyone in it.
+        state.reports.add_soon(id, 1, template::REPORT_AFTER);
+    }
     let mut look = false;
     for needed in old.needed.iter().chain(&new.needed) {
         let kind = (needed.api_version.clone(), needed.kind.clone());

@@ -495,7 +495,7 @@ pub(crate) fn of_copy(state: &State, copy: TemplateId) -> TemplateId {
 }
 
 /// The template of a binding.
-fn template_of(binding: &Binding) -> TemplateId {
+pub(crate) fn template_of(binding: &Binding) -> TemplateId {
     let resource = &binding.spec.resource;
     TemplateId {
         api_version: resource.api_version.clone(),

@@ -9,6 +9,7 @@ use lockgate_api::rollout_policy::RolloutRun;
 use lockgate_api::{Binding, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Change, ContentHashes, Record};
+use lockgate_engine::dependencies;
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::Phase;
 use lockgate_engine::gate::{self, Removal};
@@ -241,6 +242,9 @@ fn binding_status(
             unremoved(state, id, binding).or_else(|| unlowered(state, id, binding, &verdict.keeping));
         complain("Removed", unremoved, &now, conditions);
     }
+    let way = state.needs.cycle(id);
+    let cycle = way.map(|way| ("DependencyCycle", dependencies::tell_cycle(id, &way)));
+    complain("Acyclic", cycle, &now, conditions);
     // Rollout policies say so of themselves; this is what was activated. What is right goes without saying.
     let is_there = |cluster: &str| state.cluster(cluster).is_some();
     match gate::clusters_known(binding.spec.suspension.as_ref(), is_there, time) {
