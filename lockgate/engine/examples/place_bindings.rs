@@ -19,10 +19,16 @@ use lockgate_engine::place::{PlaceInput, Rooms, Verdict, place};
 use serde_json::{Value, json};
 
 fn fleet(size: usize) -> Vec<Arc<Cluster>> {
+    let zone = |number: usize| format!("z{}", number % 36);
     let cluster = |number: usize| {
         let cluster = json!({
             "metadata": { "name": format!("member{number:05}"), "labels": { "env": "prod" } },
-            "spec": { "region": format!("r{}", number % 12), "zones": [format!("z{}", number % 36)] },
+            "spec": {
+                "provider": format!("p{}", number % 3),
+                "region": format!("r{}", number % 12),
+                // One cluster of ten is in two zones.
+                "zones": if number % 10 == 0 { vec![zone(number), zone(number + 12)] } else { vec![zone(number)] },
+            },
             "status": {
                 "apiEnablements": [{ "groupVersion": "apps/v1", "resources": [{ "name": "deployments", "kind": "Deployment" }] }],
                 "resourceSummary": {
@@ -73,6 +79,13 @@ fn main() {
         { "spreadByField": "region", "minGroups": 3, "maxGroups": 5 },
         { "spreadByField": "cluster", "minGroups": 3, "maxGroups": 30 },
     ]);
+    let fields = |fields: &[&str]| {
+        let by = |field: &&str| json!({ "spreadByField": field, "minGroups": 2, "maxGroups": 4 });
+        let mut all: Vec<Value> = fields.iter().map(by).collect();
+        all.push(json!({ "spreadByField": "cluster", "minGroups": 4, "maxGroups": 30 }));
+        Value::from(all)
+    };
+    let duplicated = json!({ "replicaSchedulingType": "Duplicated" });
     let cases = [
         (
             "Duplicated",
@@ -90,7 +103,31 @@ fn main() {
         ),
         (
             "Duplicated, 3 to 5 regions",
-            with(json!({ "replicaSchedulingType": "Duplicated" }), regions),
+            with(duplicated.clone(), regions),
+        ),
+        (
+            "Duplicated, zones",
+            with(duplicated.clone(), fields(&["zone"])),
+        ),
+        (
+            "Duplicated, regions, zones",
+            with(duplicated.clone(), fields(&["region", "zone"])),
+        ),
+        (
+            "Duplicated, providers, regions, zones",
+            with(duplicated, fields(&["provider", "region", "zone"])),
+        ),
+        (
+            "Divided, dynamic, zones",
+            with(dynamic.clone(), fields(&["zone"])),
+        ),
+        (
+            "Divided, dynamic, regions, zones",
+            with(dynamic.clone(), fields(&["region", "zone"])),
+        ),
+        (
+            "Divided, dynamic, all three",
+            with(dynamic.clone(), fields(&["provider", "region", "zone"])),
         ),
     ];
     println!("one binding of 2,000 replicas on 1,000 clusters");
@@ -102,7 +139,7 @@ fn main() {
         let targets: usize = (0..runs).map(|_| placed(&spec, &clusters, &rooms)).sum();
         let each = begun.elapsed() / runs;
         println!(
-            "  {name:<34} {:>7} us, {} clusters",
+            "  {name:<38} {:>7} us, {} clusters",
             each.as_micros(),
             targets / runs as usize
         );

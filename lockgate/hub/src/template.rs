@@ -4,6 +4,7 @@
 //! A pass starts from what is in memory and ends when nothing differs. It may be cut off after any write: the next one sees
 //! what was written and goes on from there.
 
+mod departures;
 mod gating;
 mod gone;
 mod holding;
@@ -46,7 +47,8 @@ use crate::resource::Resource;
 use crate::state::{self, State, WALK};
 pub(crate) use gone::{Presence, presence};
 pub(crate) use holding::{Suspended, is_failover_paused, wake_after};
-pub(crate) use leaving::Departures;
+pub(crate) use departures::Departures;
+pub(crate) use leaving::WAITING_FOR_TURN;
 pub(crate) use report::report;
 pub(crate) use revisions::Stored;
 pub use works::derived_id;
@@ -91,6 +93,8 @@ pub(crate) struct Verdict {
     pub(crate) unplaced: Option<String>,
     /// Whether it is waited for until its copies are well.
     pub(crate) waits_for_health: bool,
+    /// The clusters that it leaves in this pass.
+    pub(crate) left: Vec<String>,
     /// Why it stays on a cluster that it should leave: a reason, and a message.
     pub(crate) staying: Option<(&'static str, String)>,
     /// Why nothing of it is activated any more: nobody owns it.
@@ -364,7 +368,7 @@ impl Walk<'_> {
         self.identify(&mut binding);
         self.forget_carried(&mut binding);
         decision.bind(&self.template, &mut binding);
-        let (mut uninterpreted, mut stored) = (None, None);
+        let (mut uninterpreted, mut stored, mut left) = (None, None, Vec::new());
         if !is_frozen(&binding) {
             stored = self.way_back(&mut binding).await?;
             let sent = stored
@@ -413,6 +417,7 @@ impl Walk<'_> {
             verdict.unrendered.clone_from(&told.unrendered);
             verdict.keeping.clone_from(&told.keeping);
             verdict.uninterpreted = uninterpreted;
+            left = std::mem::take(&mut verdict.left);
             self.state.verdicts.lock().insert(self.id.clone(), verdict);
         }
         if before.as_ref() == Some(&binding) {
@@ -433,6 +438,7 @@ impl Walk<'_> {
             if moved {
                 self.tell_placed(binding);
             }
+            self.tell_left(binding, &left);
             self.tell_unplaced(binding, &told);
         }
         for name in self.state.rebalances.read().naming(self.id) {

@@ -5,6 +5,7 @@
 //! filled up with the best that are left; where the best of each field do not go together, any that do. What always holds: a choice keeps every minimum and every maximum, or there is
 //! none; and it does not depend on the order of anything but names.
 
+mod alike;
 mod exact;
 mod groups;
 
@@ -270,6 +271,9 @@ fn make_room<'a>(chosen: &mut [Fit<'a>], spare: &mut [Fit<'a>], values: &Values,
             .iter()
             .flat_map(|(field, values)| values.iter().map(move |value| (field, value)))
             .filter(|(field, value)| {
+                if !has(&chosen[at], field, value) {
+                    return false;
+                }
                 let mut others = chosen.iter().enumerate().filter(|(other, _)| *other != at);
                 !others.any(|(_, fit)| has(fit, field, value))
             })

@@ -12,6 +12,7 @@ use crate::cache::Cached;
 use crate::chores::Chore;
 use crate::kinds::KindId;
 use crate::state::{self, State, WALK};
+use crate::template::WAITING_FOR_TURN;
 
 #[derive(Deserialize)]
 struct PlacedHead {
@@ -70,7 +71,8 @@ pub(crate) fn wake_unplaced(state: &State) {
     let verdicts = state.verdicts.lock();
     let unplaced = verdicts.iter().filter(|(_, verdict)| {
         let scheduled = verdict.scheduled.as_ref();
-        scheduled.is_some_and(|(ok, ..)| !*ok) || verdict.staying.is_some()
+        let stays = verdict.staying.as_ref();
+        scheduled.is_some_and(|(ok, ..)| !*ok) || stays.is_some_and(|(why, _)| *why != WAITING_FOR_TURN)
     });
     let mut ids: Vec<TemplateId> = unplaced.map(|(id, _)| id.clone()).collect();
     drop(verdicts);

@@ -1,10 +1,9 @@
 //! Failover in a template's pass: which clusters the binding leaves, and what becomes of those that it left.
 //!
-//! A cluster is left only in the write that says where the workload goes instead. Not more than [`AT_ONCE`] workloads leave
-//! in a second, so that a cluster that many must leave does not make all members start everything at the same time.
+//! A cluster is left only in the write that says where the workload goes instead, and when it is the workload's turn
+//! ([`super::departures`]).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use lockgate_api::binding::{EvictionTask, TargetCluster};
@@ -14,39 +13,18 @@ use lockgate_engine::gate::{self, Release};
 use lockgate_engine::observe::{Health, MemberReport};
 use lockgate_engine::place::{LastPlaced, Placed, Verdict as Outcome, explain};
 
+use super::departures::AT_ONCE;
 use super::writes::delete_work;
 use super::{PassError, Verdict, Walk};
 use crate::cache::Key;
-use crate::clock::later;
 use crate::events::EventTarget;
 use crate::head::{Head, head};
-
-/// How many workloads leave a cluster in one second.
-const AT_ONCE: usize = 10;
 
 /// Why a workload stays that does not know what to take along.
 pub(super) const STATE_UNKNOWN: &str = "StateUnknown";
 
-/// How many workloads left a cluster in this second.
-#[derive(Debug, Default)]
-pub(crate) struct Departures {
-    second: i64,
-    count: usize,
-}
-
-impl Departures {
-    /// Whether one more may leave.
-    fn admit(&mut self, now: Timestamp) -> bool {
-        if self.second != now.as_second() {
-            *self = Self {
-                second: now.as_second(),
-                count: 0,
-            };
-        }
-        self.count += 1;
-        self.count <= AT_ONCE
-    }
-}
+/// Why a workload stays that is to leave a little later.
+pub(crate) const WAITING_FOR_TURN: &str = "WaitingForTurn";
 
 impl Walk<'_> {
     /// Ends the tasks that are over, and leaves the clusters that must be left. The decision, if one was made on the way.
@@ -117,10 +95,25 @@ impl Walk<'_> {
                 verdict.staying = Some((STATE_UNKNOWN, why));
             }
             if !leave.tasks.is_empty() {
-                if self.state.departures.lock().admit(now) {
-                    decided = self.leave(binding, leave.tasks, &held, verdict);
-                } else {
-                    next = earlier(next, Some(later(now, Duration::from_secs(1))));
+                // Who has nowhere to go takes no place from those who have.
+                if let Some((elsewhere, placed)) = self.leave(binding, leave.tasks, &held, verdict) {
+                    let turn = self.state.departures.lock().admit(self.id, now);
+                    match turn {
+                        Ok(()) => {
+                            verdict.left = left(binding, &elsewhere);
+                            // Where every copy is well already, nothing else would say that it is over.
+                            verdict.waits_for_health = true;
+                            *binding = elsewhere;
+                            decided = Some(placed);
+                        }
+                        Err(turn) => {
+                            let names = left(binding, &elsewhere).join(", ");
+                            let time = crate::clock::seconds(turn);
+                            let why = format!("{names} must be left, which comes at {time}: at most {AT_ONCE} workloads leave in a second");
+                            verdict.staying = Some((WAITING_FOR_TURN, why));
+                            next = earlier(next, Some(turn));
+                        }
+                    }
                 }
             }
         }
@@ -135,14 +128,14 @@ impl Walk<'_> {
         Ok(decided)
     }
 
-    /// Leaves clusters, if the workload has somewhere to go.
+    /// The binding as it is when it has left clusters, and where it goes; none if there is nowhere to go.
     fn leave(
         &self,
-        binding: &mut Binding,
+        binding: &Binding,
         tasks: Vec<EvictionTask>,
         held: &dyn Fn(&str) -> bool,
         verdict: &mut Verdict,
-    ) -> Option<Placed> {
+    ) -> Option<(Binding, Placed)> {
         let from: BTreeSet<String> = tasks.iter().map(|task| task.from_cluster.clone()).collect();
         let failing = tasks.iter().any(|task| {
             task.rest
@@ -161,11 +154,21 @@ impl Walk<'_> {
             .graceful_eviction_tasks
             .extend(tasks.iter().cloned());
         let placed = self.decide(&elsewhere);
-        let Outcome::Clusters(targets) = &placed.verdict else {
-            let why = explain(&placed).unwrap_or_default();
-            let why = format!("{names} must be left, and no other cluster can take the workload: {why}");
-            verdict.staying = Some(("NoClusterFit", why));
-            return None;
+        let targets = match &placed.verdict {
+            Outcome::Clusters(targets) => targets,
+            // It has no replicas that would have to go anywhere.
+            Outcome::Unchanged if !stays.is_empty() => &stays,
+            Outcome::Unchanged => {
+                let why = format!("{names} must be left, and the workload has no replicas to go elsewhere");
+                verdict.staying = Some(("NoReplicas", why));
+                return None;
+            }
+            _ => {
+                let why = explain(&placed).unwrap_or_default();
+                let why = format!("{names} must be left, and no other cluster can take the workload: {why}");
+                verdict.staying = Some(("NoClusterFit", why));
+                return None;
+            }
         };
         let grown = |target: &&TargetCluster| {
             let same = stays.iter().find(|stays| stays.name == target.name);
@@ -186,17 +189,18 @@ impl Walk<'_> {
         if let Some(carried) = Carried::by(&tasks, &binding.spec.clusters, targets) {
             carried.put(&mut elsewhere);
         }
-        *binding = elsewhere;
-        // Where every copy is well already, nothing else would say that it is over.
-        verdict.waits_for_health = true;
-        for cluster in &from {
+        Some((elsewhere, placed))
+    }
+
+    /// Says which clusters were left. It is told once the binding is written: until then nothing has left.
+    pub(super) fn tell_left(&self, binding: &Binding, left: &[String]) {
+        for cluster in left {
             let message = format!("Evict from cluster {cluster} succeed.");
             let reason = "EvictWorkloadFromClusterSucceed";
             let events = &self.state.events;
             events.notice(&EventTarget::of_value(&self.template), reason, &message);
             events.notice(&self.binding_target(binding), reason, &message);
         }
-        Some(placed)
     }
 
     /// Forgets what was taken to a cluster where the workload no longer is. A copy that still stands keeps it, should the
@@ -257,6 +261,13 @@ impl Walk<'_> {
     }
 }
 
+/// The clusters that a binding has left.
+fn left(before: &Binding, after: &Binding) -> Vec<String> {
+    let stays = |name: &str| after.spec.clusters.iter().any(|target| target.name == name);
+    let names = before.spec.clusters.iter().map(|target| &target.name);
+    names.filter(|name| !stays(name)).cloned().collect()
+}
+
 /// Whether a copy is there as it should be, and well.
 pub(super) fn is_well(work: &Work) -> bool {
     let report = MemberReport::of("", work, true);
@@ -292,18 +303,4 @@ fn put_since(binding: &mut Binding, leave: &Leave) {
 
 fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
     one.into_iter().chain(other).min()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn departures_are_bounded() {
-        let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let mut departures = Departures::default();
-        let admitted = (0..50).filter(|_| departures.admit(at(1))).count();
-        assert_eq!(admitted, AT_ONCE);
-        assert!(departures.admit(at(2)), "another second, another {AT_ONCE}");
-    }
 }

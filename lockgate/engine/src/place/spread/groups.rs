@@ -4,13 +4,14 @@
 //! Of all that suffice the best is taken. The number of sets is bounded: where there are too many to try, the best groups
 //! are taken one after the other. Where replicas are shared by room, sets that have enough of it come before all others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use lockgate_api::placement::SpreadConstraint;
 
 use super::super::filter::Fit;
 use super::Want;
+use super::alike::{Demand, Kinds, richest};
 use crate::selector::affinity::Field;
 
 /// How many sets of groups are looked at.
@@ -102,14 +103,22 @@ pub(super) fn narrow<'a>(
             values.join(", ")
         ));
     }
+    let exactly = |(field, chosen): &(Field, usize)| (*field, Demand::Exactly(*chosen));
+    let at_least = |(field, limits): &(Field, Limits)| (*field, Demand::AtLeast(limits.min));
+    let others: Vec<(Field, Demand)> = earlier
+        .iter()
+        .map(exactly)
+        .chain(later.iter().map(at_least))
+        .collect();
+    // Where a cluster is in one group, and no other field is looked at, counts say everything.
+    let is_plain = others.is_empty() && field != Field::Zone;
+    let values = || groups.iter().map(|group| group.value.as_str());
     let search = Search {
-        fits: &fits,
+        kinds: (!is_plain).then(|| Kinds::of(&fits, field, values(), &others)),
         field,
         groups: &groups,
         limits,
         by_cluster,
-        earlier,
-        later,
         want,
     };
     let found = search.all();
@@ -147,7 +156,7 @@ fn groups(fits: &[Fit<'_>], field: Field, limits: Limits, by_cluster: Limits, wa
                 .iter()
                 .map(|fit| fit.capacity())
                 .fold(0, i64::saturating_add),
-            richest: richest(&members, by_cluster, want),
+            richest: rooms(&members, by_cluster, want),
         })
         .collect();
     // By name already, which a stable sort keeps.
@@ -156,7 +165,7 @@ fn groups(fits: &[Fit<'_>], field: Field, limits: Limits, by_cluster: Limits, wa
 }
 
 /// What the richest clusters of a group have room for; nothing where nobody asks.
-fn richest(members: &[&Fit<'_>], by_cluster: Limits, want: Want) -> Vec<i64> {
+fn rooms(members: &[&Fit<'_>], by_cluster: Limits, want: Want) -> Vec<i64> {
     if !want.dynamic || by_cluster.max == usize::MAX {
         return Vec::new();
     }
@@ -198,21 +207,27 @@ fn score(members: &[&Fit<'_>], limits: Limits, by_cluster: Limits, want: Want) -
     }
 }
 
-struct Search<'s, 'a> {
-    fits: &'s [Fit<'a>],
+struct Search<'s> {
+    /// What clusters there are; none where counts say everything.
+    kinds: Option<Kinds>,
     field: Field,
     groups: &'s [Group],
     limits: Limits,
     by_cluster: Limits,
-    earlier: &'s [(Field, usize)],
-    later: &'s [(Field, Limits)],
     want: Want,
 }
 
-impl Search<'_, '_> {
+/// A set of groups that suffices: their places, in order.
+struct Found {
+    set: Vec<usize>,
+    /// Whether they have room for all replicas.
+    has_room: bool,
+}
+
+impl Search<'_> {
     /// The sets of groups that suffice, in the order in which they were found.
-    fn all(&self) -> Vec<Vec<usize>> {
-        let budget = if self.is_plain() {
+    fn all(&self) -> Vec<Found> {
+        let budget = if self.kinds.is_none() {
             MOST_SETS
         } else {
             MOST_SETS_IN_DETAIL
@@ -226,16 +241,11 @@ impl Search<'_, '_> {
         found
     }
 
-    /// Whether counts say everything: a cluster is in one group, and no other field is looked at.
-    fn is_plain(&self) -> bool {
-        self.earlier.is_empty() && self.later.is_empty() && self.field != Field::Zone
-    }
-
     fn descend(
         &self,
         set: &mut Vec<usize>,
         from: usize,
-        found: &mut Vec<Vec<usize>>,
+        found: &mut Vec<Found>,
         looked_at: &mut usize,
         budget: usize,
     ) -> bool {
@@ -244,9 +254,13 @@ impl Search<'_, '_> {
             return false;
         }
         if set.len() >= self.limits.min && self.suffices(set) {
-            found.push(set.clone());
+            let has_room = self.has_room(set);
+            found.push(Found {
+                set: set.clone(),
+                has_room,
+            });
             // Where they have not enough room, further groups may have.
-            if self.has_room(set) {
+            if has_room {
                 return true;
             }
         }
@@ -265,7 +279,7 @@ impl Search<'_, '_> {
     }
 
     /// The best groups, one after the other, until they suffice: those where it is first, unless only others have the room.
-    fn greedy(&self) -> Option<Vec<usize>> {
+    fn greedy(&self) -> Option<Found> {
         let ordered = |by_present: bool| {
             let mut order: Vec<usize> = (0..self.groups.len()).collect();
             order.sort_by_key(|index| {
@@ -287,7 +301,12 @@ impl Search<'_, '_> {
                     set.sort_unstable();
                     set
                 })
-                .find(|set| self.suffices(set) && (!roomy || self.has_room(set)))
+                .filter(|set| self.suffices(set))
+                .map(|set| Found {
+                    has_room: self.has_room(&set),
+                    set,
+                })
+                .find(|found| !roomy || found.has_room)
         };
         let by_present = ordered(true);
         first(&by_present, true)
@@ -300,10 +319,10 @@ impl Search<'_, '_> {
         if !self.want.dynamic {
             return true;
         }
-        let room = if self.field == Field::Zone {
-            self.room_of_zones(set)
-        } else {
-            self.room_of_groups(set)
+        let room = match &self.kinds {
+            // A cluster may be in several zones.
+            Some(kinds) if self.field == Field::Zone => kinds.room(set, self.by_cluster.max),
+            _ => self.room_of_groups(set),
         };
         room >= self.want.replicas
     }
@@ -316,118 +335,58 @@ impl Search<'_, '_> {
             return groups().map(|group| group.room).fold(0, i64::saturating_add);
         }
         let firsts = groups().filter_map(|group| group.richest.first().copied());
-        let mut rest: Vec<i64> = groups()
-            .flat_map(|group| group.richest.iter().skip(1).copied())
-            .collect();
-        rest.sort_unstable_by_key(|room| std::cmp::Reverse(*room));
-        let more = rest
-            .into_iter()
-            .take(self.by_cluster.max.saturating_sub(set.len()));
-        firsts.chain(more).fold(0, i64::saturating_add)
-    }
-
-    /// The room of zones: a cluster may be in several of them and has its room once, and only if it is in no other.
-    fn room_of_zones(&self, set: &[usize]) -> i64 {
-        let zones: BTreeSet<&str> = set
-            .iter()
-            .map(|index| self.groups[*index].value.as_str())
-            .collect();
-        let mut kept: Vec<(i64, Vec<&str>)> = self
-            .fits
-            .iter()
-            .map(|fit| (fit.capacity(), self.field.of(fit.cluster)))
-            .filter(|(_, own)| own.iter().all(|zone| zones.contains(zone)))
-            .collect();
-        kept.sort_by_key(|(room, _)| std::cmp::Reverse(*room));
-        let (mut room, mut count) = (0_i64, 0);
-        let mut covered: BTreeSet<&str> = BTreeSet::new();
-        let mut rest = Vec::new();
-        for (own_room, own) in kept {
-            if own.iter().all(|zone| covered.contains(zone)) {
-                rest.push(own_room);
-                continue;
-            }
-            covered.extend(own);
-            room = room.saturating_add(own_room);
-            count += 1;
-        }
-        let more = rest.into_iter().take(self.by_cluster.max.saturating_sub(count));
-        more.fold(room, i64::saturating_add)
+        let rest = groups().flat_map(|group| group.richest.iter().skip(1).copied());
+        let more = richest(rest.collect(), self.by_cluster.max.saturating_sub(set.len()));
+        firsts.fold(more, i64::saturating_add)
     }
 
     /// Whether these groups have enough clusters, all groups that were chosen by other fields, and enough of those that are
     /// looked at later.
     fn suffices(&self, set: &[usize]) -> bool {
-        if self.is_plain() {
-            let clusters: usize = set.iter().map(|index| self.groups[*index].clusters).sum();
-            return clusters >= self.by_cluster.min;
+        match &self.kinds {
+            Some(kinds) => kinds.suffice(set, self.by_cluster.min),
+            None => {
+                let clusters: usize = set.iter().map(|index| self.groups[*index].clusters).sum();
+                clusters >= self.by_cluster.min
+            }
         }
-        let values: BTreeSet<&str> = set
-            .iter()
-            .map(|index| self.groups[*index].value.as_str())
-            .collect();
-        let kept: Vec<&Fit<'_>> = self
-            .fits
-            .iter()
-            .filter(|fit| {
-                self.field
-                    .of(fit.cluster)
-                    .iter()
-                    .all(|value| values.contains(value))
-            })
-            .collect();
-        let distinct = |field: Field| {
-            let all = kept.iter().flat_map(|fit| field.of(fit.cluster));
-            all.collect::<BTreeSet<&str>>().len()
-        };
-        kept.len() >= self.by_cluster.min
-            && distinct(self.field) == values.len()
-            && self
-                .earlier
-                .iter()
-                .all(|(field, chosen)| distinct(*field) == *chosen)
-            && self
-                .later
-                .iter()
-                .all(|(field, limits)| distinct(*field) >= limits.min)
     }
 
     /// The best of the sets: what has room for all replicas, then what moves least, then the highest score, then the most
     /// clusters, then the first. If some of its best groups suffice alone, those.
-    fn best<'f>(&self, found: &'f [Vec<usize>]) -> Option<&'f Vec<usize>> {
+    fn best<'f>(&self, found: &'f [Found]) -> Option<&'f Vec<usize>> {
         let fresh = self.want.fresh;
         let sum = |set: &[usize], of: &dyn Fn(&Group) -> i64| {
             set.iter()
                 .map(|index| of(&self.groups[*index]))
                 .fold(0, i64::saturating_add)
         };
-        let worth = |set: &[usize]| {
-            let present = if fresh {
-                0
-            } else {
-                sum(set, &|group| group.present as i64)
-            };
-            let score = sum(set, &|group| group.score);
-            let clusters = sum(set, &|group| group.clusters as i64);
-            (self.has_room(set), present, score, clusters)
+        let present = |set: &[usize]| match fresh {
+            true => 0,
+            false => sum(set, &|group| group.present as i64),
+        };
+        let worth = |found: &Found| {
+            let score = sum(&found.set, &|group| group.score);
+            let clusters = sum(&found.set, &|group| group.clusters as i64);
+            (found.has_room, present(&found.set), score, clusters)
         };
         let mut best = None;
-        for set in found {
-            let worth = worth(set);
+        for one in found {
+            let worth = worth(one);
             if best.as_ref().is_none_or(|(known, _)| worth > *known) {
-                best = Some((worth, set));
+                best = Some((worth, one));
             }
         }
         let (_, winner) = best?;
-        let mut by_score = winner.clone();
+        let mut by_score = winner.set.clone();
         by_score.sort_by_key(|index| (-self.groups[*index].score, &self.groups[*index].value));
         let prefix = (1..by_score.len()).find_map(|count| {
             let mut prefix = by_score[..count].to_vec();
             prefix.sort_unstable();
-            let (kept, all) = (worth(&prefix), worth(winner));
-            let keeps = kept.0 == all.0 && (fresh || kept.1 == all.1);
-            found.iter().find(|set| keeps && **set == prefix)
+            let same = found.iter().find(|one| one.set == prefix)?;
+            let keeps = same.has_room == winner.has_room && present(&same.set) == present(&winner.set);
+            keeps.then_some(&same.set)
         });
-        Some(prefix.unwrap_or(winner))
+        Some(prefix.unwrap_or(&winner.set))
     }
 }
