@@ -7,6 +7,7 @@
 
 mod components;
 mod kube;
+mod running;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,9 @@ use crate::dependencies::{Dependency, MOST, settled};
 use crate::object::{self, TemplateId};
 use crate::observe::Health;
 use crate::render::Workload;
+
+pub use running::Runner;
+use running::Running;
 
 /// The most replicas that anybody may ask for.
 const REPLICAS: i64 = i32::MAX as i64;
@@ -84,6 +88,7 @@ pub struct Script {
     customization: Arc<str>,
     operation: Operation,
     source: Arc<str>,
+    running: Running,
 }
 
 /// How the objects of one kind are read.
@@ -112,6 +117,14 @@ impl Interpreters {
     /// What these customizations say together: of two scripts for one question about one kind, that of the smaller name.
     /// Customizations that are going say nothing.
     pub fn of<'a>(customizations: impl IntoIterator<Item = &'a InterpreterCustomization>) -> Self {
+        Self::run_by(None, customizations)
+    }
+
+    /// The same, with scripts that somebody runs.
+    pub fn run_by<'a>(
+        runner: Option<&Arc<dyn Runner>>,
+        customizations: impl IntoIterator<Item = &'a InterpreterCustomization>,
+    ) -> Self {
         let mut all: Vec<_> = customizations
             .into_iter()
             .filter(|one| !one.metadata.deleting())
@@ -124,7 +137,7 @@ impl Interpreters {
             let interpreter = by_kind
                 .entry((target.api_version.clone(), target.kind.clone()))
                 .or_default();
-            for script in scripts(one) {
+            for script in scripts(one, runner) {
                 if let Some(other) = interpreter.scripts.get(&script.operation) {
                     let name = one.metadata.name.clone();
                     shadowed.entry(name).or_default().push(Shadowed {
@@ -172,7 +185,7 @@ impl Interpreters {
 }
 
 /// The scripts of a customization.
-fn scripts(customization: &InterpreterCustomization) -> Vec<Script> {
+fn scripts(customization: &InterpreterCustomization, runner: Option<&Arc<dyn Runner>>) -> Vec<Script> {
     let given = &customization.spec.customizations;
     let name: Arc<str> = customization.metadata.name.as_str().into();
     let all = [
@@ -191,6 +204,7 @@ fn scripts(customization: &InterpreterCustomization) -> Vec<Script> {
             customization: name.clone(),
             operation,
             source: source.into(),
+            running: Running::by(runner),
         })
     });
     given.collect()
@@ -198,7 +212,7 @@ fn scripts(customization: &InterpreterCustomization) -> Vec<Script> {
 
 /// What is wrong with a customization's scripts, as far as can be told without an object.
 pub fn check(customization: &InterpreterCustomization) -> Vec<InterpretError> {
-    let scripts = scripts(customization);
+    let scripts = scripts(customization, None);
     let checked = scripts.iter().filter_map(|script| {
         let (_, function) = script.operation.names();
         let checked = lockgate_script::check(&script.source, function, &[kube::MODULE], Limits::default());
@@ -334,15 +348,19 @@ impl Script {
     fn call(&self, arguments: &[&Value], like: &[&Value]) -> Result<Vec<Value>, InterpretError> {
         let (_, function) = self.operation.names();
         let modules = [kube::MODULE];
-        lockgate_script::call(
-            &self.source,
-            function,
-            arguments,
-            like,
-            &modules,
-            Limits::default(),
-        )
-        .map_err(|error| self.failed(error))
+        let call = || {
+            lockgate_script::call(
+                &self.source,
+                function,
+                arguments,
+                like,
+                &modules,
+                Limits::default(),
+            )
+        };
+        self.running
+            .ask(arguments, call)
+            .map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: ScriptError) -> InterpretError {

@@ -231,6 +231,7 @@ impl Hub {
             needs: Default::default(),
             neighbours: Default::default(),
             interpreters: Default::default(),
+            scripts: Default::default(),
             clusters: Default::default(),
             rebalances: Default::default(),
             taint_policies: Default::default(),

@@ -1,13 +1,15 @@
 //! How kinds are read that are read in a way of their own: customizations in memory, what a change of one wakes, and what they
 //! say of themselves.
 
+mod running;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lockgate_api::definitions::WEBHOOKS_REFUSED;
 use lockgate_api::interpreter::InterpreterStatus;
 use lockgate_api::{Condition, InterpreterCustomization};
-use lockgate_engine::interpret::{self, Interpreters, Shadowed};
+use lockgate_engine::interpret::{self, InterpretError, Interpreters, Runner, Shadowed};
 use serde_json::{Value, json};
 
 use crate::cache::{Cached, Change, Key};
@@ -29,6 +31,8 @@ const EFFECTIVE: &str = "Effective";
 /// How many webhooks that are not called are told.
 const MOST_WEBHOOKS: usize = 100;
 
+pub(crate) use running::Scripts;
+
 /// Reads all customizations.
 pub(crate) fn read(state: &State) {
     let all: Vec<InterpreterCustomization> = state
@@ -38,7 +42,8 @@ pub(crate) fn read(state: &State) {
         .iter()
         .filter_map(|cached| state::parse(cached))
         .collect();
-    *state.interpreters.write() = Arc::new(Interpreters::of(&all));
+    let runner: Arc<dyn Runner> = state.scripts.clone();
+    *state.interpreters.write() = Arc::new(Interpreters::run_by(Some(&runner), &all));
     // All of them: one that changes may stand in another's place, or no longer.
     for one in &all {
         state.chores.add(Chore::Interpreter(one.metadata.name.clone()), 1);
@@ -124,7 +129,9 @@ pub(crate) async fn tell(state: &State, name: &str) -> Result<(), PassError> {
     let mut status = customization.status.clone().unwrap_or_default();
     status.observed_generation = customization.metadata.generation;
     let now = seconds(state.clock.now());
-    accepted(&customization, &now).put(&mut status.conditions);
+    let mut wrong = Vec::new();
+    state.scripts.run(&mut || wrong = interpret::check(&customization));
+    accepted(&wrong, &now).put(&mut status.conditions);
     match shadowed(state.interpreters.read().shadowed(name), &now) {
         Some(condition) => condition.put(&mut status.conditions),
         None => status.conditions.retain(|condition| condition.kind != EFFECTIVE),
@@ -163,8 +170,7 @@ fn shadowed(scripts: &[Shadowed], now: &str) -> Option<Condition> {
     })
 }
 
-fn accepted(customization: &InterpreterCustomization, now: &str) -> Condition {
-    let found = interpret::check(customization);
+fn accepted(found: &[InterpretError], now: &str) -> Condition {
     let (status, reason, message) = if found.is_empty() {
         (
             "True",

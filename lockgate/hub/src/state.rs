@@ -22,6 +22,7 @@ use crate::clusters::Clusters;
 use crate::election::Guard;
 use crate::events::Events;
 use crate::hub::Wiring;
+use crate::interpreters::Scripts;
 use crate::kinds::{KindId, Kinds};
 use crate::link::Link;
 use crate::members::Members;
@@ -81,6 +82,8 @@ pub(crate) struct State {
     pub(crate) purging: Mutex<BTreeSet<TemplateId>>,
     /// How kinds are read that are read in a way of their own.
     pub(crate) interpreters: RwLock<Arc<Interpreters>>,
+    /// Where scripts run.
+    pub(crate) scripts: Arc<Scripts>,
     /// What bindings need.
     pub(crate) needs: Needs,
     pub(crate) neighbours: Neighbours,

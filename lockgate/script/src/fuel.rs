@@ -12,10 +12,14 @@ const STRIDE: u32 = 100;
 /// How many bytes are copied or compared for one step.
 const BYTES: usize = 64;
 
+/// How often it is asked how long the call took, which is dearer than to look at the clock.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// What is left of a call's steps.
 pub(crate) struct Fuel {
     left: Cell<u64>,
-    until: Instant,
+    until: Duration,
+    look: Cell<Instant>,
     late: Cell<bool>,
 }
 
@@ -23,7 +27,8 @@ impl Fuel {
     pub(crate) fn new(steps: u64, time: Duration) -> Self {
         Self {
             left: Cell::new(steps),
-            until: Instant::now() + time,
+            until: spent() + time,
+            look: Cell::new(Instant::now() + LOOK.min(time)),
             late: Cell::new(false),
         }
     }
@@ -61,11 +66,30 @@ impl Fuel {
     /// Operators of the language (joining and comparing texts, reading them as numbers) cost what their operands are long, and
     /// cannot be counted: who does nothing else is ended by the clock.
     fn look_at_the_clock(&self) {
-        if Instant::now() > self.until {
+        let now = Instant::now();
+        if now < self.look.get() {
+            return;
+        }
+        self.look.set(now + LOOK);
+        if spent() > self.until {
             self.late.set(true);
             self.left.set(0);
         }
     }
+}
+
+/// How long this thread has worked. A machine that sleeps, or has much else to do, makes no script slow.
+#[cfg(unix)]
+fn spent() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(spent).unwrap_or_default()
+}
+
+/// How long this thread has worked, as far as can be told here.
+#[cfg(not(unix))]
+fn spent() -> Duration {
+    static SINCE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    SINCE.get_or_init(Instant::now).elapsed()
 }
 
 /// Has every instruction of the machine counted.

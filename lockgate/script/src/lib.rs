@@ -34,7 +34,7 @@ pub struct Limits {
     pub memory: usize,
     /// How many characters the script may have.
     pub source: usize,
-    /// How long it may take. The steps end nearly every call first; this one ends what they cannot count.
+    /// How long it may work. The steps end nearly every call first; this one ends what they cannot count.
     pub time: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Default for Limits {
             steps: 2_000_000,
             memory: 64 * 1024 * 1024,
             source: 256 * 1024,
-            time: Duration::from_secs(5),
+            time: Duration::from_millis(500),
         }
     }
 }

@@ -106,6 +106,52 @@ fn what_has_no_script_is_read_as_usual() {
     assert!(Interpreters::default().of_object(&widget()).is_none());
 }
 
+/// Counts what it runs.
+#[derive(Default)]
+struct Counting(std::sync::atomic::AtomicUsize);
+
+impl Counting {
+    fn count(&self) -> usize {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Runner for Counting {
+    fn run(&self, work: &mut dyn FnMut()) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        work();
+    }
+}
+
+#[test]
+fn what_was_ended_is_not_asked_the_same_again() {
+    let counting = Arc::new(Counting::default());
+    let runner: Arc<dyn Runner> = counting.clone();
+    let scripts = json!({
+        "healthInterpretation": "function InterpretHealth(o) while o.spec.count == 4 do end return true end",
+        "statusReflection": "function ReflectStatus(o) error('no') end",
+    });
+    let one = customization("widgets", scripts);
+    let interpreters = Interpreters::run_by(Some(&runner), [&one]);
+    let interpreter = interpreters.of_object(&widget()).unwrap();
+    let first = interpreter.health(&widget()).unwrap();
+    assert!(matches!(first.as_ref().unwrap_err().error, ScriptError::TooManySteps(_)));
+    assert_eq!(interpreter.health(&widget()).unwrap(), first);
+    assert_eq!(counting.count(), 1);
+    // Another object is another question, and an ordinary error is no limit.
+    let mut other = widget();
+    other["spec"]["count"] = json!(5);
+    assert_eq!(interpreter.health(&other).unwrap(), Ok(Health::Healthy));
+    assert!(interpreter.reflect(&widget()).unwrap().is_err());
+    assert!(interpreter.reflect(&widget()).unwrap().is_err());
+    assert_eq!(counting.count(), 4);
+    // And so is another script.
+    let again = Interpreters::run_by(Some(&runner), [&one]);
+    assert_eq!(again, interpreters);
+    assert_eq!(again.of_object(&widget()).unwrap().health(&widget()).unwrap(), first);
+    assert_eq!(counting.count(), 5);
+}
+
 #[test]
 fn of_two_scripts_that_of_the_smaller_name_counts() {
     let health = |answer: &str| json!({"healthInterpretation": format!("function InterpretHealth(o) return {answer} end")});
@@ -116,8 +162,15 @@ fn of_two_scripts_that_of_the_smaller_name_counts() {
     let mut going = customization("0", health("nil"));
     going.metadata.deletion_timestamp = Some("2026-11-15T00:00:00Z".to_owned());
     for all in [[&a, &b, &going], [&going, &b, &a]] {
-        let interpreter = Interpreters::of(all).of_object(&widget()).unwrap();
+        let interpreters = Interpreters::of(all);
+        let interpreter = interpreters.of_object(&widget()).unwrap();
         assert_eq!(interpreter.health(&widget()).unwrap(), Ok(Health::Healthy));
+        let shadowed = Shadowed {
+            field: "healthInterpretation",
+            by: "a".into(),
+        };
+        assert_eq!(interpreters.shadowed("b"), [shadowed]);
+        assert_eq!(interpreters.shadowed("a"), []);
     }
     assert_eq!(Interpreters::of([&a, &b]), Interpreters::of([&b, &a]));
 }

@@ -101,12 +101,9 @@ impl Walk<'_> {
         let Some(manifest) = work.spec.workload.manifests.first() else {
             return false;
         };
-        let told = self
-            .state
-            .interpreters
-            .read()
-            .of_object(manifest)
-            .and_then(|interpreter| interpreter.dependencies(manifest));
+        // Nothing is locked while a script runs.
+        let interpreter = self.state.interpreters.read().of_object(manifest);
+        let told = interpreter.and_then(|interpreter| interpreter.dependencies(manifest));
         let needed = match told {
             None => dependencies::dependencies(manifest),
             Some(Ok(needed)) => needed,
