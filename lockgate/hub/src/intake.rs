@@ -24,7 +24,7 @@ use crate::template::{self, REPORT_AFTER, priority};
 use self::waking::tell_rollout;
 pub(crate) use self::waking::{
     wake_bound, wake_fleet, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namespaces,
-    wake_selected, wake_unplaced,
+    wake_selected, wake_unplaced, wake_waiting_for_override,
 };
 
 #[derive(Deserialize)]
@@ -143,6 +143,9 @@ pub(crate) fn override_policy(state: &State, change: &Change) {
     if let Some(key) = change.key() {
         let key = (key.namespace.to_string(), key.name.to_string());
         state.overrides.write().put(key, new.clone());
+    }
+    if let (None, Some(new)) = (&old, &new) {
+        wake_waiting_for_override(state, &new.metadata.namespace, &new.metadata.name);
     }
     for policy in [old, new].into_iter().flatten() {
         let namespace = &policy.metadata.namespace;

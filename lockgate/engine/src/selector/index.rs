@@ -128,6 +128,12 @@ impl PolicyIndex {
         Some(&self.policies.get(namespace)?.get(name)?.policy)
     }
 
+    /// The policies of a namespace, by name; the cluster's own for none.
+    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<PropagationPolicy>> {
+        let all = self.policies.get(namespace).into_iter();
+        all.flat_map(BTreeMap::values).map(|entry| &entry.policy)
+    }
+
     /// All policies, by namespace and name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<PropagationPolicy>> {
         self.policies

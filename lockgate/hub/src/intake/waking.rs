@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lockgate_api::{Cluster, Placement, ResourceSelector, RolloutPolicy, names};
+use lockgate_api::{Cluster, Placement, PropagationPolicy, ResourceSelector, RolloutPolicy, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::cluster::Difference;
 use serde::Deserialize;
@@ -81,6 +81,22 @@ pub(crate) fn wake_unplaced(state: &State) {
         state.templates.add_bulk(id, WALK);
     }
     state.ocm.wake_unmeasured();
+}
+
+/// An override is there: whoever waits for it is looked at again, also if it is about something else.
+pub(super) fn wake_waiting_for_override(state: &State, namespace: &str, name: &str) {
+    let policies = state.policies.read();
+    let waiting: Vec<Arc<PropagationPolicy>> = policies
+        .in_namespace(namespace)
+        .filter(|policy| policy.spec.dependent_overrides.iter().any(|needed| needed == name))
+        .cloned()
+        .collect();
+    drop(policies);
+    for policy in waiting {
+        for selector in &policy.spec.resource_selectors {
+            wake_selected(state, selector, namespace, |_| true);
+        }
+    }
 }
 
 /// The clusters are otherwise than they were: wakes everybody who depends on them.
