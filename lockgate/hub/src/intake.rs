@@ -21,10 +21,10 @@ use crate::rollouts;
 use crate::state::{self, State, WALK};
 use crate::template::{self, REPORT_AFTER, priority};
 
-use self::waking::tell_rollout;
+use self::waking::{tell_rollout, wake_waiting_for_override};
 pub(crate) use self::waking::{
     wake_bound, wake_fleet, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namespaces,
-    wake_selected, wake_unplaced, wake_waiting_for_override,
+    wake_selected, wake_unplaced,
 };
 
 #[derive(Deserialize)]
