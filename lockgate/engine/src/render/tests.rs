@@ -39,6 +39,7 @@ struct Case {
     cluster: Cluster,
     replicas: Option<i64>,
     completions: Option<i64>,
+    reviser: Option<Script>,
     overrides: Vec<Arc<OverridePolicy>>,
     conflict_resolution: String,
 }
@@ -53,6 +54,7 @@ impl Case {
             cluster: cluster("member1"),
             replicas: Some(2),
             completions: None,
+            reviser: None,
             overrides: Vec::new(),
             conflict_resolution: "Abort".to_owned(),
         }
@@ -68,7 +70,7 @@ impl Case {
             replicas: self.replicas,
             keeps: false,
             completions: self.completions,
-            reviser: None,
+            reviser: self.reviser.as_ref(),
             overrides: &self.overrides,
             conflict_resolution: &self.conflict_resolution,
         }

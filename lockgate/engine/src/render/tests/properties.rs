@@ -1,9 +1,11 @@
 //! Rendering is a function of its inputs and of nothing else.
 
+use lockgate_api::keys;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::interpret::{Interpreters, Operation};
 
 fn any_overriders() -> impl Strategy<Value = Value> {
     let operator = || prop_oneof![Just("add"), Just("replace"), Just("remove")];
@@ -32,10 +34,70 @@ fn any_overriders() -> impl Strategy<Value = Value> {
             .prop_map(|(component, operator, value)| {
                 json!({"imageOverrider": [{"component": component, "operator": operator, "value": value}]})
             }),
-        ("[a-c]{1,2}", prop_oneof![Just("add"), Just("remove")]).prop_map(|(value, operator)| {
-            json!({"argsOverrider": [{"containerName": "web", "operator": operator, "value": [value]}]})
+        (operator(), "[a-c]").prop_map(|(operator, key)| {
+            json!({"annotationsOverrider": [{"operator": operator, "value": {key: "x"}}]})
         }),
+        (
+            prop_oneof![
+                Just("/spec/template/spec/containers/0/image"),
+                Just("/spec/template/spec/containers/7/image"),
+                Just("/spec/replicas"),
+            ],
+            operator(),
+        )
+            .prop_map(|(path, operator)| {
+                json!({"imageOverrider": [
+                    {"predicate": {"path": path}, "component": "Tag", "operator": operator, "value": "v2"},
+                ]})
+            }),
+        (
+            prop_oneof![Just("argsOverrider"), Just("commandOverrider")],
+            prop_oneof![Just("web"), Just("nobody")],
+            "[a-c]{1,2}",
+            prop_oneof![Just("add"), Just("remove")]
+        )
+            .prop_map(|(overrider, container, value, operator)| {
+                json!({overrider: [{"containerName": container, "operator": operator, "value": [value]}]})
+            }),
+        (
+            prop_oneof![
+                Just(("/data/json", "json")),
+                Just(("/data/yaml", "yaml")),
+                Just(("/data/yaml", "json")),
+                Just(("/data/none", "yaml")),
+            ],
+            prop_oneof![Just("/a"), Just("/b/c")],
+            operator(),
+        )
+            .prop_map(|((field, format), path, operator)| {
+                let change = match operator {
+                    "remove" => json!({"subPath": path, "operator": operator}),
+                    _ => json!({"subPath": path, "operator": operator, "value": 7}),
+                };
+                json!({"fieldOverrider": [{"fieldPath": field, format: [change]}]})
+            }),
     ]
+}
+
+/// Scripts that set a cluster's replicas: one that does, one that fails, one that looks elsewhere.
+fn any_reviser() -> impl Strategy<Value = Option<Script>> {
+    let sources = [
+        "function ReviseReplica(o, n) o.spec.replicas = n return o end",
+        "function ReviseReplica(o, n) error('no') end",
+        "function ReviseReplica(o, n) o.spec.parallelism = n * 2 return o end",
+    ];
+    let script = |source: &str| {
+        let customization = serde_json::from_value(json!({
+            "metadata": {"name": "web"},
+            "spec": {"target": {"apiVersion": "apps/v1", "kind": "Deployment"},
+                     "customizations": {"replicaRevision": {"luaScript": source}}},
+        }))
+        .unwrap();
+        let interpreter = Interpreters::of([&customization]).of_object(&web()).unwrap();
+        interpreter.script(Operation::Revise).cloned()
+    };
+    let scripts: Vec<Option<Script>> = sources.into_iter().map(script).chain([None, None]).collect();
+    proptest::sample::select(scripts)
 }
 
 fn any_policy() -> impl Strategy<Value = Arc<OverridePolicy>> {
@@ -66,13 +128,29 @@ fn any_policy() -> impl Strategy<Value = Arc<OverridePolicy>> {
 
 fn any_case() -> impl Strategy<Value = Case> {
     let policies = proptest::collection::vec(any_policy(), 0..5);
-    (policies, any::<bool>(), proptest::option::of(0_i64..9)).prop_map(|(mut policies, prod, replicas)| {
+    let shares = (
+        proptest::option::of(0_i64..9),
+        proptest::option::of(0_i64..9),
+        any_reviser(),
+    );
+    let carried = proptest::option::of("[a-z]{1,3}");
+    (policies, any::<bool>(), any::<bool>(), shares, carried).prop_map(|(mut policies, prod, job, shares, carried)| {
         // Two policies of one name are one policy.
         policies.sort_by_key(|policy| (policy.metadata.namespace.clone(), policy.metadata.name.clone()));
         policies.dedup_by_key(|policy| (policy.metadata.namespace.clone(), policy.metadata.name.clone()));
         let mut case = Case::new(web());
         case.overrides = policies;
-        case.replicas = replicas;
+        case.template["data"] = json!({"json": "{\"a\": 1}", "yaml": "a: 1\n"});
+        (case.replicas, case.completions, case.reviser) = shares;
+        if job {
+            case.template["apiVersion"] = json!("batch/v1");
+            case.template["kind"] = json!("Job");
+            case.template["spec"]["completions"] = json!(6);
+        }
+        if let Some(state) = carried {
+            let carried = json!({"cluster": "member1", "labels": {"state": state}}).to_string();
+            case.binding.metadata.annotations.insert(keys::CARRIED_STATE.to_owned(), carried);
+        }
         if prod {
             case.cluster
                 .metadata
