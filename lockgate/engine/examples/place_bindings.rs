@@ -101,14 +101,8 @@ fn main() {
             "Divided, dynamic, 3 to 5 regions",
             with(dynamic.clone(), regions.clone()),
         ),
-        (
-            "Duplicated, 3 to 5 regions",
-            with(duplicated.clone(), regions),
-        ),
-        (
-            "Duplicated, zones",
-            with(duplicated.clone(), fields(&["zone"])),
-        ),
+        ("Duplicated, 3 to 5 regions", with(duplicated.clone(), regions)),
+        ("Duplicated, zones", with(duplicated.clone(), fields(&["zone"]))),
         (
             "Duplicated, regions, zones",
             with(duplicated.clone(), fields(&["region", "zone"])),

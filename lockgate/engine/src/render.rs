@@ -39,8 +39,8 @@ pub use overrides::{
 };
 pub use prune::prune;
 pub(crate) use prune::{SERVER_METADATA, TOKEN_SECRET};
-pub(crate) use requirements::{no_amount, requirements};
 pub(crate) use requirements::resource_request as pod_request;
+pub(crate) use requirements::{no_amount, requirements};
 pub use workload::{Workload, completions, workload};
 
 use stamp::Stamp;

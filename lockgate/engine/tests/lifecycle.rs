@@ -100,7 +100,8 @@ impl Hub {
     /// What other stations have written.
     fn placed(&mut self) -> &mut Self {
         self.spec().clusters = targets(&["m1", "m2"]);
-        self.spec().required_by = serde_json::from_value(json!([{"namespace": "shop", "name": "api-deployment"}])).unwrap();
+        self.spec().required_by =
+            serde_json::from_value(json!([{"namespace": "shop", "name": "api-deployment"}])).unwrap();
         self.spec().graceful_eviction_tasks =
             serde_json::from_value(json!([{"fromCluster": "m9", "reason": "r", "producer": "p"}])).unwrap();
         self
@@ -130,7 +131,11 @@ fn deleting_a_policy_deletes_nothing() {
     let before = hub.spec().clone();
     hub.policies.remove("shop", "p");
     hub.settle();
-    assert_eq!(*hub.spec(), before, "the binding still says what was activated, and where it is");
+    assert_eq!(
+        *hub.spec(),
+        before,
+        "the binding still says what was activated, and where it is"
+    );
     // And what is there stays there: every cluster is still wanted.
     let nobody = BTreeSet::new();
     assert_eq!(gate::wanted(hub.spec()), BTreeSet::from(["m1", "m2"]));
@@ -163,7 +168,12 @@ fn a_member_object_that_is_not_ours_is_never_deleted_and_changed_only_to_overwri
         live["metadata"]["resourceVersion"] = json!("7");
         match managed {
             Some(value) => live["metadata"]["labels"][keys::MANAGED] = json!(value),
-            None => drop(live["metadata"]["labels"].as_object_mut().unwrap().remove(keys::MANAGED)),
+            None => drop(
+                live["metadata"]["labels"]
+                    .as_object_mut()
+                    .unwrap()
+                    .remove(keys::MANAGED),
+            ),
         }
         let decision = dispatch(&DispatchInput {
             manifest: &manifest,
@@ -173,9 +183,17 @@ fn a_member_object_that_is_not_ours_is_never_deleted_and_changed_only_to_overwri
             interpreter: None,
         });
         let row = format!("{managed:?} {resolution}");
-        assert_eq!(matches!(decision, Dispatch::Update(..)), written, "{row}: {decision:?}");
+        assert_eq!(
+            matches!(decision, Dispatch::Update(..)),
+            written,
+            "{row}: {decision:?}"
+        );
         let withdrawn = withdraw(&manifest, Some(&live), false);
-        assert_eq!(matches!(withdrawn, Withdraw::Delete { .. }), deleted, "{row}: {withdrawn:?}");
+        assert_eq!(
+            matches!(withdrawn, Withdraw::Delete { .. }),
+            deleted,
+            "{row}: {withdrawn:?}"
+        );
     }
 }
 
@@ -200,7 +218,11 @@ fn a_template_that_is_made_again_is_another_one() {
 #[test]
 fn there_is_one_work_for_a_binding_and_a_cluster() {
     let id = |kind: &str, namespace: &str, name: &str| names::work_name(kind, namespace, name);
-    assert_eq!(id("Deployment", "shop", "web"), "web-56d6c779bb", "on every machine the same");
+    assert_eq!(
+        id("Deployment", "shop", "web"),
+        "web-56d6c779bb",
+        "on every machine the same"
+    );
     let all = [
         id("Deployment", "shop", "web"),
         id("StatefulSet", "shop", "web"),
@@ -216,9 +238,11 @@ fn there_is_one_work_for_a_binding_and_a_cluster() {
     let mut changed = hub.template.clone();
     changed["spec"]["replicas"] = json!(9);
     changed["metadata"]["generation"] = json!(4);
-    for (template, replicas, cluster_name) in
-        [(&hub.template, None, "m1"), (&changed, Some(3), "m1"), (&changed, Some(1), "m2")]
-    {
+    for (template, replicas, cluster_name) in [
+        (&hub.template, None, "m1"),
+        (&changed, Some(3), "m1"),
+        (&changed, Some(1), "m2"),
+    ] {
         let cluster = cluster(cluster_name);
         let rendered = render(&RenderInput {
             template,
@@ -259,7 +283,11 @@ fn a_policy_writes_nothing_that_other_stations_write() {
 
 #[test]
 fn a_policy_that_says_the_same_writes_nothing() {
-    for spec in [json!({}), json!({"activationPreference": "Lazy"}), json!({"priority": 3})] {
+    for spec in [
+        json!({}),
+        json!({"activationPreference": "Lazy"}),
+        json!({"priority": 3}),
+    ] {
         let mut hub = Hub::new();
         hub.apply("shop", "p", spec.clone()).settle();
         hub.apply("shop", "p", spec.clone());
@@ -298,7 +326,10 @@ fn nothing_fits_is_not_too_little_room() {
     // As released it empties the result; here only behind a gate.
     for (gates, kept) in [(Gates::default(), true), (removes, false)] {
         let verdict = placing("m9", 1, gates);
-        assert!(matches!(verdict, Verdict::NoClusterFit { keep, .. } if keep == kept), "{verdict:?}");
+        assert!(
+            matches!(verdict, Verdict::NoClusterFit { keep, .. } if keep == kept),
+            "{verdict:?}"
+        );
         // Too few of them never does.
         let verdict = placing("m2", 2, gates);
         assert!(matches!(verdict, Verdict::Unschedulable { .. }), "{verdict:?}");
@@ -307,15 +338,20 @@ fn nothing_fits_is_not_too_little_room() {
 
 #[test]
 fn what_is_suspended_is_not_sent_and_can_be_deleted() {
-    let suspension = serde_json::from_value(json!({"dispatchingOnClusters": {"clusterNames": ["m1"]}})).unwrap();
+    let suspension =
+        serde_json::from_value(json!({"dispatchingOnClusters": {"clusterNames": ["m1"]}})).unwrap();
     assert!(gate::is_suspended(Some(&suspension), "m1"));
     assert!(!gate::is_suspended(Some(&suspension), "m2"));
     // Where it is no longer wanted it goes, suspended or not.
     let mut hub = Hub::new();
-    hub.apply("shop", "p", json!({"suspension": {"dispatching": true}})).settle();
+    hub.apply("shop", "p", json!({"suspension": {"dispatching": true}}))
+        .settle();
     hub.spec().clusters = targets(&["m2"]);
     assert!(gate::is_suspended(hub.spec().suspension.as_ref(), "m1"));
-    assert_eq!(gate::removal(hub.spec(), &BTreeSet::new(), Gates::default()), Removal::Remove);
+    assert_eq!(
+        gate::removal(hub.spec(), &BTreeSet::new(), Gates::default()),
+        Removal::Remove
+    );
 }
 
 #[test]
@@ -326,13 +362,23 @@ fn there_is_one_claim_at_a_time() {
         ..Gates::default()
     };
     // Namespace and priority of the first policy, and of the one that comes later.
-    for (first, second) in [(("", 0), ("shop", 0)), (("", 0), ("", 5)), (("shop", 0), ("shop", 5)), (("shop", 0), ("", 5))] {
+    for (first, second) in [
+        (("", 0), ("shop", 0)),
+        (("", 0), ("", 5)),
+        (("shop", 0), ("shop", 5)),
+        (("shop", 0), ("", 5)),
+    ] {
         let mut hub = Hub::new();
         hub.gates = gates;
         hub.apply(first.0, "one", always(first.1)).settle();
         hub.apply(second.0, "two", always(second.1)).settle();
         let binding = hub.binding.as_ref().unwrap();
-        let on = |key: &str| (object::label(&hub.template, key).is_some(), binding.metadata.label(key).is_some());
+        let on = |key: &str| {
+            (
+                object::label(&hub.template, key).is_some(),
+                binding.metadata.label(key).is_some(),
+            )
+        };
         let (pp, cpp) = (on(keys::PP_ID), on(keys::CPP_ID));
         assert_eq!(pp.0, pp.1, "{first:?} {second:?}: template and binding agree");
         assert_eq!(cpp.0, cpp.1, "{first:?} {second:?}: template and binding agree");

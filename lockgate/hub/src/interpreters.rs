@@ -130,7 +130,9 @@ pub(crate) async fn tell(state: &State, name: &str) -> Result<(), PassError> {
     status.observed_generation = customization.metadata.generation;
     let now = seconds(state.clock.now());
     let mut wrong = Vec::new();
-    state.scripts.run(&mut || wrong = interpret::check(&customization));
+    state
+        .scripts
+        .run(&mut || wrong = interpret::check(&customization));
     accepted(&wrong, &now).put(&mut status.conditions);
     match shadowed(state.interpreters.read().shadowed(name), &now) {
         Some(condition) => condition.put(&mut status.conditions),

@@ -60,11 +60,7 @@ impl Needs {
         let inner = self.inner.read();
         dependencies::cycle(id, |id| {
             let needed = inner.by_referrer.get(&template::binding_key(id));
-            needed
-                .into_iter()
-                .flatten()
-                .filter_map(Dependency::id)
-                .collect()
+            needed.into_iter().flatten().filter_map(Dependency::id).collect()
         })
     }
 

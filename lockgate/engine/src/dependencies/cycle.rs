@@ -70,7 +70,10 @@ mod tests {
             assert_eq!(names.join(" "), way, "{edges}");
         }
         let told = tell_cycle(&id("a"), &[id("b"), id("a")]);
-        assert!(told.starts_with("Boat a needs Boat b, which needs Boat a: "), "{told}");
+        assert!(
+            told.starts_with("Boat a needs Boat b, which needs Boat a: "),
+            "{told}"
+        );
         // A way without an end is not followed for ever.
         let forever = |of: &TemplateId| vec![id(&format!("{}x", of.name))];
         assert_eq!(cycle(&id("a"), forever), None);

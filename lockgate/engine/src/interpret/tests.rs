@@ -135,7 +135,10 @@ fn what_was_ended_is_not_asked_the_same_again() {
     let interpreters = Interpreters::run_by(Some(&runner), [&one]);
     let interpreter = interpreters.of_object(&widget()).unwrap();
     let first = interpreter.health(&widget()).unwrap();
-    assert!(matches!(first.as_ref().unwrap_err().error, ScriptError::TooManySteps(_)));
+    assert!(matches!(
+        first.as_ref().unwrap_err().error,
+        ScriptError::TooManySteps(_)
+    ));
     assert_eq!(interpreter.health(&widget()).unwrap(), first);
     assert_eq!(counting.count(), 1);
     // Another object is another question, and an ordinary error is no limit.
@@ -148,7 +151,10 @@ fn what_was_ended_is_not_asked_the_same_again() {
     // And so is another script.
     let again = Interpreters::run_by(Some(&runner), [&one]);
     assert_eq!(again, interpreters);
-    assert_eq!(again.of_object(&widget()).unwrap().health(&widget()).unwrap(), first);
+    assert_eq!(
+        again.of_object(&widget()).unwrap().health(&widget()).unwrap(),
+        first
+    );
     assert_eq!(counting.count(), 5);
 }
 

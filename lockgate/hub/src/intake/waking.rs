@@ -88,7 +88,13 @@ pub(super) fn wake_waiting_for_override(state: &State, namespace: &str, name: &s
     let policies = state.policies.read();
     let waiting: Vec<Arc<PropagationPolicy>> = policies
         .in_namespace(namespace)
-        .filter(|policy| policy.spec.dependent_overrides.iter().any(|needed| needed == name))
+        .filter(|policy| {
+            policy
+                .spec
+                .dependent_overrides
+                .iter()
+                .any(|needed| needed == name)
+        })
         .cloned()
         .collect();
     drop(policies);

@@ -93,7 +93,11 @@ mod tests {
         for index in 10..20 {
             assert_eq!(departures.admit(&workload(index), at(101)), Ok(()), "{index}");
         }
-        assert_eq!(departures.admit(&workload(99), at(101)), Err(at(103)), "after those who wait");
+        assert_eq!(
+            departures.admit(&workload(99), at(101)),
+            Err(at(103)),
+            "after those who wait"
+        );
     }
 
     #[test]

@@ -109,7 +109,9 @@ impl Walk<'_> {
                         Err(turn) => {
                             let names = left(binding, &elsewhere).join(", ");
                             let time = crate::clock::seconds(turn);
-                            let why = format!("{names} must be left, which comes at {time}: at most {AT_ONCE} workloads leave in a second");
+                            let why = format!(
+                                "{names} must be left, which comes at {time}: at most {AT_ONCE} workloads leave in a second"
+                            );
                             verdict.staying = Some((WAITING_FOR_TURN, why));
                             next = earlier(next, Some(turn));
                         }

@@ -438,7 +438,10 @@ async fn report_template(
             && !unrendered.contains(cluster)
             && !work.metadata.deleting()
     };
-    let works: BTreeMap<&str, &Work> = works.iter().map(|(cluster, work)| (cluster.as_str(), work)).collect();
+    let works: BTreeMap<&str, &Work> = works
+        .iter()
+        .map(|(cluster, work)| (cluster.as_str(), work))
+        .collect();
     let reports: Vec<MemberReport<'_>> = told_of(state, binding)
         .into_iter()
         .map(|cluster| match works.get(cluster) {

@@ -253,12 +253,42 @@ fn whole_copies_are_counted_by_one_cluster() {
                "unavailableReplicas": replicas - ready})
     };
     for (name, wanted, members, expected) in [
-        ("as the template says", 2, [(deployed(2, 2), all), (deployed(2, 2), all)], counts(2, 2, 2)),
-        ("scaled in one member", 2, [(deployed(10, 10), all), (deployed(2, 2), all)], counts(2, 2, 2)),
-        ("raised and lowered by overrides", 3, [(deployed(5, 5), all), (deployed(1, 1), all)], counts(3, 3, 3)),
-        ("the weaker one", 2, [(deployed(10, 10), all), (deployed(2, 1), some)], counts(2, 2, 1)),
-        ("not the smaller one", 2, [(deployed(10, 9), some), (deployed(2, 2), all)], counts(10, 10, 9)),
-        ("nothing was said", 2, [(deployed(2, 2), all), (Value::Null, some)], counts(2, 1, 2)),
+        (
+            "as the template says",
+            2,
+            [(deployed(2, 2), all), (deployed(2, 2), all)],
+            counts(2, 2, 2),
+        ),
+        (
+            "scaled in one member",
+            2,
+            [(deployed(10, 10), all), (deployed(2, 2), all)],
+            counts(2, 2, 2),
+        ),
+        (
+            "raised and lowered by overrides",
+            3,
+            [(deployed(5, 5), all), (deployed(1, 1), all)],
+            counts(3, 3, 3),
+        ),
+        (
+            "the weaker one",
+            2,
+            [(deployed(10, 10), all), (deployed(2, 1), some)],
+            counts(2, 2, 1),
+        ),
+        (
+            "not the smaller one",
+            2,
+            [(deployed(10, 9), some), (deployed(2, 2), all)],
+            counts(10, 10, 9),
+        ),
+        (
+            "nothing was said",
+            2,
+            [(deployed(2, 2), all), (Value::Null, some)],
+            counts(2, 1, 2),
+        ),
     ] {
         let statuses = members.clone().map(|(status, _)| status);
         let mut reports = reports(&statuses);
@@ -268,7 +298,11 @@ fn whole_copies_are_counted_by_one_cluster() {
         let object = template("apps/v1", "Deployment", json!({"replicas": wanted}), json!({}));
         let told = aggregate_template_as(&object, &reports, Counts::Weakest, at(0)).expect("a status");
         for (field, number) in expected.as_object().expect("counts") {
-            assert_eq!(count(&told, field), number.as_i64().expect("a number"), "{name}: {field}");
+            assert_eq!(
+                count(&told, field),
+                number.as_i64().expect("a number"),
+                "{name}: {field}"
+            );
         }
     }
 }
@@ -283,7 +317,10 @@ fn a_cluster_without_a_work_holds_up_nobody() {
         let told = aggregate_template_as(&object, &members, counts, at(0)).expect("a status");
         assert_eq!(told["readyReplicas"], 2, "what runs is shown");
         assert_eq!(told["observedGeneration"], Value::Null, "and is not all");
-        assert_eq!(told["conditions"][1]["message"], "Deployment is progressing in member2.");
+        assert_eq!(
+            told["conditions"][1]["message"],
+            "Deployment is progressing in member2."
+        );
     }
     let nobody = [MemberReport::silent("member1"), MemberReport::silent("member2")];
     assert_eq!(aggregate_template(&object, &nobody, at(0)), None);

@@ -40,12 +40,11 @@ impl<'m> Counted<'m> {
         wanted: i64,
         is_ready: impl Fn(&MemberReport<'m>) -> bool,
     ) -> Self {
-        let one = |member: &MemberReport<'_>, field: &str| member.status.map_or(0, |status| count(status, field));
+        let one =
+            |member: &MemberReport<'_>, field: &str| member.status.map_or(0, |status| count(status, field));
         if ready {
             // An override, or an autoscaler in the member, may have given each another number than the template's.
-            let as_asked = released
-                .iter()
-                .find(|member| one(member, "replicas") == wanted);
+            let as_asked = released.iter().find(|member| one(member, "replicas") == wanted);
             return as_asked.map_or(Self::Whole(wanted), |member| Self::One(member.status));
         }
         let spoken = released
@@ -144,7 +143,12 @@ pub(super) fn stateful_set(
         // Without a partition clients compare nothing but revisions and the replicas that are ready.
         let held_back = (wanted(template) - 1).max(0);
         for field in ["readyReplicas", "availableReplicas"] {
-            set_count(status, field, fleet.count(field).min(held_back), &["availableReplicas"]);
+            set_count(
+                status,
+                field,
+                fleet.count(field).min(held_back),
+                &["availableReplicas"],
+            );
         }
     }
 }

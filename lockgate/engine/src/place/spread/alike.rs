@@ -57,7 +57,11 @@ impl Kinds {
         };
         for (place, fit) in fits.iter().enumerate() {
             let own = field.of(fit.cluster);
-            let mut key: Vec<Vec<usize>> = vec![own.iter().filter_map(|value| groups.get(value).copied()).collect()];
+            let mut key: Vec<Vec<usize>> = vec![
+                own.iter()
+                    .filter_map(|value| groups.get(value).copied())
+                    .collect(),
+            ];
             for ((field, _), values) in others.iter().zip(&mut values) {
                 let own = field.of(fit.cluster).into_iter();
                 key.push(

@@ -134,31 +134,36 @@ fn any_case() -> impl Strategy<Value = Case> {
         any_reviser(),
     );
     let carried = proptest::option::of("[a-z]{1,3}");
-    (policies, any::<bool>(), any::<bool>(), shares, carried).prop_map(|(mut policies, prod, job, shares, carried)| {
-        // Two policies of one name are one policy.
-        policies.sort_by_key(|policy| (policy.metadata.namespace.clone(), policy.metadata.name.clone()));
-        policies.dedup_by_key(|policy| (policy.metadata.namespace.clone(), policy.metadata.name.clone()));
-        let mut case = Case::new(web());
-        case.overrides = policies;
-        case.template["data"] = json!({"json": "{\"a\": 1}", "yaml": "a: 1\n"});
-        (case.replicas, case.completions, case.reviser) = shares;
-        if job {
-            case.template["apiVersion"] = json!("batch/v1");
-            case.template["kind"] = json!("Job");
-            case.template["spec"]["completions"] = json!(6);
-        }
-        if let Some(state) = carried {
-            let carried = json!({"cluster": "member1", "labels": {"state": state}}).to_string();
-            case.binding.metadata.annotations.insert(keys::CARRIED_STATE.to_owned(), carried);
-        }
-        if prod {
-            case.cluster
-                .metadata
-                .labels
-                .insert("env".to_owned(), "prod".to_owned());
-        }
-        case
-    })
+    (policies, any::<bool>(), any::<bool>(), shares, carried).prop_map(
+        |(mut policies, prod, job, shares, carried)| {
+            // Two policies of one name are one policy.
+            policies.sort_by_key(|policy| (policy.metadata.namespace.clone(), policy.metadata.name.clone()));
+            policies.dedup_by_key(|policy| (policy.metadata.namespace.clone(), policy.metadata.name.clone()));
+            let mut case = Case::new(web());
+            case.overrides = policies;
+            case.template["data"] = json!({"json": "{\"a\": 1}", "yaml": "a: 1\n"});
+            (case.replicas, case.completions, case.reviser) = shares;
+            if job {
+                case.template["apiVersion"] = json!("batch/v1");
+                case.template["kind"] = json!("Job");
+                case.template["spec"]["completions"] = json!(6);
+            }
+            if let Some(state) = carried {
+                let carried = json!({"cluster": "member1", "labels": {"state": state}}).to_string();
+                case.binding
+                    .metadata
+                    .annotations
+                    .insert(keys::CARRIED_STATE.to_owned(), carried);
+            }
+            if prod {
+                case.cluster
+                    .metadata
+                    .labels
+                    .insert("env".to_owned(), "prod".to_owned());
+            }
+            case
+        },
+    )
 }
 
 proptest! {
