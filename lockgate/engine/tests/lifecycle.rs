@@ -209,7 +209,8 @@ fn a_template_that_is_made_again_is_another_one() {
     assert_eq!(change(&again), Change::ByUser, "with the same content");
     // Its binding is known by the uid.
     assert_eq!(hub.spec().resource.uid, "u-1");
-    hub.template = again;
+    hub.template = Hub::new().template;
+    hub.template["metadata"]["uid"] = json!("u-2");
     hub.binding = None;
     hub.settle();
     assert_eq!(hub.spec().resource.uid, "u-2");
