@@ -235,7 +235,8 @@ fn there_is_one_work_for_a_binding_and_a_cluster() {
 
     let mut hub = Hub::new();
     hub.apply("shop", "p", json!({})).settle();
-    let binding = hub.binding.clone().unwrap();
+    let mut binding = hub.binding.clone().unwrap();
+    binding.metadata.namespace = "shop".to_owned();
     let mut changed = hub.template.clone();
     changed["spec"]["replicas"] = json!(9);
     changed["metadata"]["generation"] = json!(4);
