@@ -33,8 +33,19 @@ use serde_json::Value;
 
 pub use interpreters::WEBHOOKS_REFUSED;
 
-/// The CustomResourceDefinitions.
+/// The CustomResourceDefinitions. Those of what people write are protected from deletion: everything of their kinds would go
+/// with them, and nobody could tell that from the wish of those who wrote it. Bindings and Works are made again.
 pub fn crds() -> Vec<Value> {
+    let mut all = unprotected_crds();
+    for crd in &mut all {
+        if crd["spec"]["group"] != bindings::GROUP {
+            crd["metadata"]["labels"][crate::keys::DELETION_PROTECTED] = "Always".into();
+        }
+    }
+    all
+}
+
+fn unprotected_crds() -> Vec<Value> {
     let mut all = Vec::from(policies::crds());
     all.extend(overrides::crds());
     all.extend(rollouts::crds());

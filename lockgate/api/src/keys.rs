@@ -82,6 +82,8 @@ pub const INSTRUCTION: &str = "propagation.karmada.io/instruction";
 
 /// On manifests: we manage this object, with the value `true`.
 pub const MANAGED: &str = "karmada.io/managed";
+/// On namespaces of members: something in it was preserved, so that it is not deleted; with the value `true`.
+pub const KEEPS_PRESERVED: &str = "lockgate.karmada.io/keeps-preserved";
 /// On manifests: the template's uid.
 pub const TEMPLATE_UID: &str = "resourcetemplate.karmada.io/uid";
 /// On manifests: the template's generation.

@@ -92,6 +92,14 @@ pub struct PropagationSpec {
 }
 
 impl PropagationSpec {
+    /// Whether what the objects refer to follows them: also where a ServiceImport is selected, whose Service is nowhere else.
+    pub fn propagates_deps(&self) -> bool {
+        let is_import = |selector: &ResourceSelector| {
+            selector.api_version == "multicluster.x-k8s.io/v1alpha1" && selector.kind == "ServiceImport"
+        };
+        self.propagate_deps || self.resource_selectors.iter().any(is_import)
+    }
+
     /// Whether changes of this policy wait for the template's own.
     pub fn is_lazy(&self) -> bool {
         self.activation_preference == "Lazy"

@@ -198,6 +198,11 @@ impl Connection {
     /// What went wrong with a request, in words.
     pub(crate) fn failure(&self, path: &str, error: &kube::Error) -> Failure {
         let path = path.split('?').next().unwrap_or(path);
+        if let kube::Error::Api(status) = error
+            && status.code == 403
+        {
+            return Failure::Forbidden(format!("{} refused {path}: {}", self.url, status.message));
+        }
         Failure::Other(match error {
             kube::Error::Api(status) => format!("{} refused {path}: {}", self.url, status.message),
             kube::Error::SerdeError(error) => {

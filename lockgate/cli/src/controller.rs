@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use lockgate_api::keys;
+use lockgate_engine::claim::Skips;
 use lockgate_hub::election::ElectionOptions;
 use lockgate_hub::metrics::{self, Metrics};
 use lockgate_hub::{Hub, HubError, HubOptions, Resource};
@@ -42,6 +43,12 @@ pub(crate) struct ControllerArguments {
     /// Feature gates, as Name=true,Other=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: FeatureGates,
+    /// What is never propagated, beside the control plane's own kinds: GROUP, GROUP/VERSION or GROUP/VERSION/KIND,KIND, separated by ;
+    #[arg(long, value_name = "APIS", default_value = "", hide_default_value = true)]
+    skipped_propagating_apis: String,
+    /// Namespaces from which nothing is propagated, as patterns of whole names, separated by commas [default: kube-.*]
+    #[arg(long, value_name = "PATTERNS")]
+    skipped_propagating_namespaces: Option<String>,
     /// Where /metrics, /healthz and /readyz are served; 0 for nowhere
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     metrics_address: MetricsAddress,
@@ -92,9 +99,15 @@ pub(crate) fn run(arguments: &ControllerArguments) -> Result<ExitCode, Failure> 
 async fn controller(arguments: &ControllerArguments) -> Result<ExitCode, Failure> {
     let stop = crate::up::stop_signal()?;
     tokio::pin!(stop);
+    let skips = Skips::parse(
+        &arguments.skipped_propagating_apis,
+        arguments.skipped_propagating_namespaces.as_deref(),
+    )
+    .map_err(Failure::Usage)?;
     let connection = arguments.hub.connect().await?;
     check_installed(&connection).await?;
-    let options = options(arguments, &connection);
+    let mut options = options(arguments, &connection);
+    options.skips = skips;
     let identity = options
         .election
         .as_ref()

@@ -34,6 +34,9 @@ pub(crate) enum Failure {
     /// Exit code 7.
     #[error("another took the lease, or it could not be renewed in time: start again to stand by")]
     LeaseLost,
+    /// A server does not let this person do it. Exit code 1.
+    #[error("{0}")]
+    Forbidden(String),
     /// Exit code 1.
     #[error("{0}")]
     Other(String),
@@ -42,7 +45,7 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Other(_) => 1,
+            Self::Other(_) | Self::Forbidden(_) => 1,
             Self::Usage(_) => 2,
             Self::PortInUse { .. } => 3,
             Self::Unwritable { .. } | Self::UnwritableLog { .. } => 4,

@@ -53,6 +53,9 @@ pub(crate) struct JoinArguments {
     /// The member's zones, as one,two
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     zone: Vec<String>,
+    /// Bring a cluster up to date that has joined under this name: its account, its rights, and a new token
+    #[arg(long)]
+    refresh: bool,
     /// How long to wait until the member is ready, in seconds; 0 does not wait
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
@@ -82,9 +85,15 @@ async fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         arguments.member_context.as_deref(),
     )
     .await?;
-    let request = request(arguments, &config)?;
+    let mut request = request(arguments, &config)?;
     let member = Connection::new(config)?;
     let hub = arguments.hub.connect().await?;
+    if arguments.refresh && arguments.endpoint.is_none() {
+        // The controllers may reach it in another way than whoever mends it.
+        let present: Option<Cluster> = hub.get(&Resource::clusters().object("", &request.name)).await?;
+        let endpoint = present.map(|cluster| cluster.spec.api_endpoint);
+        request.endpoint = endpoint.filter(|url| !url.is_empty()).unwrap_or(request.endpoint);
+    }
     let links = (Link::new(hub.client.clone()), Link::new(member.client.clone()));
     let joined = join_member(&links.0, &links.1, &request, &mut |line| {
         print::out(&format!("  {line}\n"));
@@ -151,7 +160,8 @@ fn request(arguments: &JoinArguments, config: &kube::Config) -> Result<JoinReque
         region: arguments.region.clone(),
         zones: arguments.zone.clone(),
         token_patience: TOKEN_PATIENCE,
-        refresh: false,
+        refresh: arguments.refresh,
+        renew_token: arguments.refresh,
     };
     check(&request).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(request)

@@ -102,7 +102,7 @@ async fn why_template(arguments: &WhyArguments) -> Result<ExitCode, Failure> {
         namespace,
         name,
     };
-    let objects = crate::status::gather::read_all(&hub).await?;
+    let objects = crate::status::gather::read_for(&hub, &id.namespace).await?;
     let mut answer = template::Answer::of(&id, &objects)?;
     if let Some(cluster) = &arguments.cluster {
         answer.clusters.retain(|one| one.cluster == *cluster);

@@ -25,7 +25,7 @@ pub use content::{ContentHashes, user_content};
 pub use mark::{Claim, ClaimKind};
 pub use order::{is_users, last_written, tell_selectors};
 pub use record::{Change, Record};
-pub use skip::{SkipReason, skip_kind, skip_template};
+pub use skip::{SkipReason, Skips, in_cluster_namespace, skip_kind, skip_template};
 pub use standing::{Counts, Standing, Unserved, effective, kinds_served, orphaned, preemption, standing};
 pub use versions::{VersionInput, template_version};
 

@@ -12,7 +12,7 @@ mod retain;
 mod withdraw;
 
 use lockgate_api::work::LastApplied;
-use lockgate_api::{keys, names};
+use lockgate_api::{Work, keys, names};
 use serde_json::Value;
 
 use crate::interpret::Interpreter;
@@ -21,7 +21,7 @@ use crate::object::{self, TemplateId};
 pub use corrections::{Corrections, Fight};
 pub use difference::differing_path;
 pub use managers::{OWN_MANAGER, manager_of};
-pub use withdraw::{Withdraw, withdraw};
+pub use withdraw::{Withdraw, keeping, withdraw};
 
 /// One manifest, and what the member has.
 #[derive(Clone, Copy, Debug)]
@@ -127,10 +127,28 @@ pub fn dispatch(input: &DispatchInput<'_>) -> Dispatch {
 
 /// The version of an object that moves when its content does: `gen:N` for kinds with a generation, else `rv:N`.
 pub fn version_of(live: &Value) -> String {
-    match object::generation(live) {
+    match object::counted_generation(live) {
         ..=0 => format!("rv:{}", object::meta_text(live, "resourceVersion")),
         generation => format!("gen:{generation}"),
     }
+}
+
+/// What is said of a Work that somebody else wrote.
+pub const STRANGER: &str = "no binding and no namespace stands behind this Work, so that this control plane did not write it: nothing of \
+                            it is sent, and nothing in the member is touched when it goes. Write the object to the hub, with a \
+                            policy that names it";
+
+/// Whether somebody else wrote a Work: what it holds follows from nothing that is known here, so that nobody could tell when
+/// it is to go again.
+pub fn is_stranger(work: &Work) -> bool {
+    let metadata = &work.metadata;
+    let bound = [keys::RB_ID, keys::CRB_ID]
+        .iter()
+        .any(|key| metadata.label(key).is_some());
+    !bound
+        && metadata
+            .controller()
+            .is_none_or(|owner| owner.kind != "Namespace")
 }
 
 /// Whether an object carries our mark.

@@ -63,6 +63,21 @@ pub fn generation(object: &Value) -> i64 {
     object["metadata"]["generation"].as_i64().unwrap_or(0)
 }
 
+/// The generation, where it says anything about the content: a PriorityClass's is 1 for ever.
+pub fn counted_generation(object: &Value) -> i64 {
+    let id = TemplateId::of(object);
+    match (id.group(), id.kind.as_str()) {
+        ("scheduling.k8s.io", "PriorityClass") => 0,
+        _ => generation(object),
+    }
+}
+
+/// Whether something is left in a Namespace, by its own word: whoever empties it drops this finalizer when it is done.
+pub fn has_content(namespace: &Value) -> bool {
+    let finalizers = namespace["spec"]["finalizers"].as_array();
+    finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+}
+
 /// Whether the object's deletion was asked for.
 pub fn deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lockgate_engine::Gates;
+use lockgate_engine::claim::Skips;
 use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
@@ -36,6 +37,7 @@ use crate::rebalance;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
 use crate::template::{self, PassError};
+use crate::vanished;
 use crate::watch::Following;
 pub(crate) use wiring::Wiring;
 
@@ -64,6 +66,8 @@ pub struct HubOptions {
     pub connector: Arc<dyn Connector>,
     /// The feature gates.
     pub gates: Gates,
+    /// What is never a template.
+    pub skips: Skips,
     /// The time.
     pub clock: Clock,
     /// How to stand for election; without, there are no rivals.
@@ -80,6 +84,7 @@ impl HubOptions {
             config: None,
             connector: Arc::new(SecretConnector),
             gates: Gates::default(),
+            skips: Skips::default(),
             clock: Clock::real(),
             election: None,
             metrics: Arc::new(Metrics::new()),
@@ -248,6 +253,7 @@ impl Hub {
             runs: Default::default(),
             ways_back: Default::default(),
             verdicts: Default::default(),
+            status_disputes: Default::default(),
             templates: Queue::new(clock(), metrics.queue("template")),
             reports: Queue::new(clock(), metrics.queue("report")),
             tellings: Queue::new(clock(), metrics.queue("work-status")),
@@ -257,8 +263,9 @@ impl Hub {
             unsent_namespaces: Default::default(),
             chores: Queue::new(clock(), metrics.queue("chore")),
             fleet_changes: Queue::new(clock(), metrics.queue("fleet")),
+            vanished: Queue::new(clock(), metrics.queue("vanished")),
             cluster_reconciler: OnceLock::new(),
-            kinds: Kinds::new(definitions),
+            kinds: Kinds::new(definitions, options.skips),
             ocm: Ocm::new(placing, &options.clock, &metrics),
             members: Members::new(clock(), metrics.queue("work")),
         });
@@ -432,6 +439,13 @@ impl Hub {
                 changed.fleet_changes.done(&());
             }
         });
+        let told = state.clone();
+        self.tasks.spawn(async move {
+            while let Some((gone, aspects)) = told.vanished.next().await {
+                let result = vanished::pass(&told, gone.0, &gone.1).await;
+                finish(&told.vanished, &gone, aspects, result);
+            }
+        });
         let state = state.clone();
         self.tasks.spawn(async move {
             while let Some((chore, aspects)) = state.chores.next().await {
@@ -466,6 +480,7 @@ impl Hub {
         self.state.namespaces.close();
         self.state.chores.close();
         self.state.fleet_changes.close();
+        self.state.vanished.close();
         self.state.ocm.close();
         self.state.members.close_all()
     }

@@ -19,7 +19,8 @@ use crate::needs;
 use crate::neighbours;
 use crate::rollouts;
 use crate::state::{self, State, WALK};
-use crate::template::{self, REPORT_AFTER, priority};
+use crate::template::{self, REPORT_AFTER, disputes, priority};
+use crate::vanished;
 
 use self::waking::{tell_rollout, wake_waiting_for_override};
 pub(crate) use self::waking::{
@@ -65,6 +66,12 @@ pub(crate) fn template(state: &State, change: &Change) {
         if state.cluster(&id.name).is_some() {
             state.ocm.clusters.add(id.name.clone(), 1);
         }
+    }
+    if let (Some(old), Some(new)) = (&change.old, &change.new)
+        && disputes::is_status_only(old, new)
+    {
+        disputes::touched(state, id);
+        return;
     }
     state.templates.add(id, WALK);
 }
@@ -137,17 +144,29 @@ fn before_and_after<T: DeserializeOwned>(change: &Change) -> (Option<Arc<T>>, Op
     (parse(&change.old), parse(&change.new))
 }
 
-/// An override changed: what it is about is rendered again where its inputs moved.
+/// An override changed: what it is about is rendered again where its inputs moved. One that is gone is in force until it is
+/// known that somebody deleted it.
 pub(crate) fn override_policy(state: &State, change: &Change) {
     let (old, new) = before_and_after::<OverridePolicy>(change);
-    if let Some(key) = change.key() {
-        let key = (key.namespace.to_string(), key.name.to_string());
-        state.overrides.write().put(key, new.clone());
+    let Some(key) = change.key() else { return };
+    if new.is_none() {
+        state.vanished.add((vanished::Kind::Override, key.clone()), 1);
+        return;
     }
-    if let (None, Some(new)) = (&old, &new) {
-        wake_waiting_for_override(state, &new.metadata.namespace, &new.metadata.name);
+    let is_new = old.is_none();
+    let key = (key.namespace.to_string(), key.name.to_string());
+    // What was in force last, also if it was gone meanwhile.
+    let old = old.or_else(|| state.overrides.read().get(&key.0, &key.1));
+    state.overrides.write().put(key.clone(), new.clone());
+    if is_new {
+        wake_waiting_for_override(state, &key.0, &key.1);
     }
-    for policy in [old, new].into_iter().flatten() {
+    wake_overridden(state, [old, new].into_iter().flatten());
+}
+
+/// Wakes what overrides are about.
+pub(crate) fn wake_overridden(state: &State, policies: impl Iterator<Item = Arc<OverridePolicy>>) {
+    for policy in policies {
         let namespace = &policy.metadata.namespace;
         if policy.spec.resource_selectors.is_empty() {
             wake_bound(state, |id| namespace.is_empty() || id.namespace == *namespace);
@@ -160,29 +179,34 @@ pub(crate) fn override_policy(state: &State, change: &Change) {
     wake_namespaces(state);
 }
 
-/// A rollout policy changed: what it holds back, or held back before, is looked at again.
+/// A rollout policy changed: what it holds back, or held back before, is looked at again. One that is gone is in force until
+/// it is known that somebody deleted it.
 pub(crate) fn rollout(state: &State, change: &Change) {
     let (old, new) = before_and_after::<RolloutPolicy>(change);
-    match (&new, change.key()) {
-        (Some(new), _) => state.rollouts.write().insert(new.clone()),
-        (None, Some(key)) => drop(state.rollouts.write().remove(&key.namespace, &key.name)),
-        (None, None) => {}
-    }
+    let Some(key) = change.key() else { return };
+    let Some(new) = new else {
+        state.vanished.add((vanished::Kind::Rollout, key.clone()), 1);
+        return;
+    };
+    // What was in force last, also if it was gone meanwhile.
+    let old = old.or_else(|| state.rollouts.read().get(&key.namespace, &key.name).cloned());
+    state.rollouts.write().insert(new.clone());
     if change.own {
         return;
     }
-    if let Some(new) = &new {
-        tell_rollout(state, new);
-    }
+    tell_rollout(state, &new);
     let unchanged = old
         .as_ref()
-        .zip(new.as_ref())
-        .is_some_and(|(old, new)| old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting());
-    if unchanged {
-        return;
+        .is_some_and(|old| old.spec == new.spec && old.metadata.deleting() == new.metadata.deleting());
+    if !unchanged {
+        wake_held(state, old.into_iter().chain([new]));
     }
+}
+
+/// Wakes what rollout policies hold back.
+pub(crate) fn wake_held(state: &State, policies: impl Iterator<Item = Arc<RolloutPolicy>>) {
     let mut namespaces = false;
-    for policy in [old, new].into_iter().flatten() {
+    for policy in policies {
         for selector in &policy.spec.resource_selectors {
             namespaces |= selector.kind == "Namespace" && selector.api_version == "v1";
             wake_selected(state, selector, &policy.metadata.namespace, |_| true);

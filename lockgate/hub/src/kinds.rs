@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lockgate_api::keys;
 use lockgate_engine::TemplateId;
-use lockgate_engine::claim::{Unserved, skip_kind};
+use lockgate_engine::claim::{Skips, Unserved};
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -40,6 +40,8 @@ pub(crate) struct Kinds {
     definitions: Arc<Cache>,
     changed: Notify,
     looks: Mutex<Looks>,
+    /// What is never a template.
+    pub(crate) skips: Skips,
 }
 
 /// How often somebody asked which kinds are wanted and served, and up to which of these questions it was found out.
@@ -61,13 +63,14 @@ pub(crate) struct Kind {
 }
 
 impl Kinds {
-    pub(crate) fn new(definitions: Arc<Cache>) -> Self {
+    pub(crate) fn new(definitions: Arc<Cache>, skips: Skips) -> Self {
         Self {
             followed: RwLock::default(),
             discovery: Mutex::default(),
             definitions,
             changed: Notify::new(),
             looks: Mutex::new(Looks { asked: 1, done: 0 }),
+            skips,
         }
     }
 
@@ -146,7 +149,7 @@ impl Kinds {
 
     /// Why nothing of a kind is propagated, if that is so; none while it is being read.
     pub(crate) fn unserved(&self, api_version: &str, kind: &str) -> Option<Unserved> {
-        if skip_kind(api_version, kind) {
+        if self.skips.skip_kind(api_version, kind) {
             return Some(Unserved::Never);
         }
         let followed = self.followed.read();
@@ -290,7 +293,7 @@ async fn find_claims(state: &State) -> Result<(), LinkError> {
         .preferred()
         .filter(|resource| {
             let id = (resource.api_version(), resource.kind.clone());
-            !skip_kind(&id.0, &id.1)
+            !state.kinds.skips.skip_kind(&id.0, &id.1)
                 && !named.contains(&id)
                 && ["list", "watch"].iter().all(|verb| resource.can(verb))
         })
@@ -409,6 +412,6 @@ fn wanted(state: &State) -> BTreeSet<KindId> {
         wanted.insert((api_version.to_owned(), kind.to_owned()));
     }
     wanted.extend(state.bound_kinds.lock().iter().cloned());
-    wanted.retain(|(api_version, kind)| !skip_kind(api_version, kind));
+    wanted.retain(|(api_version, kind)| !state.kinds.skips.skip_kind(api_version, kind));
     wanted
 }

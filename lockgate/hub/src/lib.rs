@@ -31,6 +31,7 @@ pub mod resource;
 mod rollouts;
 mod state;
 mod template;
+mod vanished;
 pub mod watch;
 
 pub use cache::{Cache, Cached, Change, Key};

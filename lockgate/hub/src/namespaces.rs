@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockgate_api::meta::OwnerReference;
 use lockgate_api::ocm::CLUSTER_NAMESPACE;
 use lockgate_api::{BindingSpec, Cluster, Work, keys, names};
-use lockgate_engine::claim::Claim;
+use lockgate_engine::claim::{self, Claim};
 use lockgate_engine::gate::{Holds, ReleaseInput};
 use lockgate_engine::render::RenderError;
 use lockgate_engine::{object, render};
@@ -31,6 +31,7 @@ pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), P
         return gone(state, name).await;
     };
     if !is_sent(state, &namespace) {
+        tell_reserved(state, &namespace, name);
         return Ok(());
     }
     let overrides = state.overrides.read().list();
@@ -66,6 +67,24 @@ pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), P
     failed
 }
 
+/// Tells that nothing in a namespace is sent, which a cluster is named like that did not make it.
+fn tell_reserved(state: &State, namespace: &Value, name: &str) {
+    if is_skipped(state, namespace, name) || state.cluster(name).is_none() {
+        return;
+    }
+    let message = claim::in_cluster_namespace(name);
+    let now = BTreeMap::from([(name.to_owned(), message.clone())]);
+    if state
+        .unsent_namespaces
+        .lock()
+        .insert(name.to_owned(), now.clone())
+        != Some(now)
+    {
+        let target = EventTarget::of_value(namespace);
+        state.events.warn(&target, "NamespaceReserved", &message);
+    }
+}
+
 /// Tells why clusters do not get a namespace. What was told is not told again.
 fn tell_unmade(state: &State, namespace: &Value, name: &str, unmade: &BTreeMap<String, RenderError>) {
     let mut told = state.unsent_namespaces.lock();
@@ -90,7 +109,7 @@ fn tell_unmade(state: &State, namespace: &Value, name: &str, unmade: &BTreeMap<S
 /// Whether a namespace is sent to every member by itself, whatever policies say of it.
 pub(crate) fn is_sent(state: &State, namespace: &Value) -> bool {
     let name = object::meta_text(namespace, "name");
-    !is_skipped(namespace, name) && state.cluster(name).is_none()
+    !is_skipped(state, namespace, name) && state.cluster(name).is_none()
 }
 
 /// The same of a namespace of that name, if it is known.
@@ -102,10 +121,10 @@ pub(crate) fn is_sent_by_name(state: &State, name: &str) -> bool {
 }
 
 /// Whether a namespace is not sent to members by itself.
-fn is_skipped(namespace: &Value, name: &str) -> bool {
+fn is_skipped(state: &State, namespace: &Value, name: &str) -> bool {
     names::is_reserved(name)
         || name == "default"
-        || name.starts_with("kube-")
+        || state.kinds.skips.skip_namespace(name)
         || object::label(namespace, keys::SKIP_AUTO_PROPAGATION) == Some("true")
         // That of a cluster, perhaps of one that has left.
         || object::label(namespace, CLUSTER_NAMESPACE).is_some()
@@ -192,15 +211,15 @@ fn is_placed(state: &State, namespace: &Value, cluster: &str) -> bool {
     }
 }
 
-/// The namespace is not in memory, or going: its Works go if it is gone by the server's own word.
+/// The namespace is not in memory, or going: its Works go if it is gone by the server's own word, or nothing is left in it.
+/// Whatever is still there, because somebody protects it or has not let it go, keeps its copies.
 async fn gone(state: &State, name: &str) -> Result<(), PassError> {
     let works: Vec<_> = state
         .works_named(&names::work_name("Namespace", "", name))
         .into_iter()
         .filter(|cached| {
             state::parse::<Work>(cached).is_some_and(|work| {
-                !work.metadata.deleting()
-                    && work.metadata.label(keys::CRB_ID).is_none()
+                work.metadata.label(keys::CRB_ID).is_none()
                     && work
                         .metadata
                         .controller()
@@ -221,7 +240,12 @@ async fn gone(state: &State, name: &str) -> Result<(), PassError> {
         return Ok(());
     }
     for cached in works {
-        template::delete_work(state, &cached.key).await?;
+        if cached.terminating {
+            // Somebody deleted it before, and the member waited for this.
+            state.members.wake(&cached.key);
+        } else {
+            template::delete_work(state, &cached.key).await?;
+        }
     }
     Ok(())
 }

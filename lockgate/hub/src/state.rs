@@ -36,8 +36,10 @@ use crate::queue::{Aspects, Queue};
 use crate::rebalance::Rebalances;
 use crate::resource::Resource;
 use crate::rollouts::Rollouts;
+use crate::template::disputes::StatusDispute;
 use crate::template::priority::Classes;
 use crate::template::{Departures, Stored, Verdict};
+use crate::vanished;
 
 /// A template's claim, binding and Works need attention.
 pub(crate) const WALK: Aspects = 1;
@@ -96,6 +98,8 @@ pub(crate) struct State {
     pub(crate) ways_back: Mutex<HashMap<TemplateId, (String, Arc<Stored>)>>,
     /// What was last decided about where a template goes, for its status.
     pub(crate) verdicts: Mutex<HashMap<TemplateId, Verdict>>,
+    /// Templates whose status somebody else writes, too.
+    pub(crate) status_disputes: Mutex<HashMap<TemplateId, StatusDispute>>,
     /// The kinds that bindings name.
     pub(crate) bound_kinds: Mutex<BTreeSet<KindId>>,
     pub(crate) templates: Queue<TemplateId>,
@@ -113,6 +117,9 @@ pub(crate) struct State {
     /// Clusters came, went, or are otherwise than they were: everybody who depends on them is to be looked at again. No chore,
     /// for nobody's failover waits until somebody's statuses are written.
     pub(crate) fleet_changes: Queue<()>,
+    /// Overrides and rollout policies that are gone, and in force until it is known why. No chores, either: who lifts what holds
+    /// back waits for nobody's statuses.
+    pub(crate) vanished: Queue<(vanished::Kind, Key)>,
     pub(crate) cluster_reconciler: OnceLock<Weak<Clusters>>,
     pub(crate) kinds: Kinds,
     pub(crate) ocm: Ocm,
@@ -129,6 +136,15 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
+    /// A cluster by name.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Cluster>> {
+        let at = self
+            .list
+            .binary_search_by(|known| known.metadata.name.as_str().cmp(name))
+            .ok()?;
+        self.list.get(at).cloned()
+    }
+
     /// A cluster came, changed or went. What is free is followed while somebody asks for it.
     pub(crate) fn put(&mut self, name: &str, cluster: Option<Arc<Cluster>>, measuring: bool) {
         let is_followed = self.rooms.len() == self.list.len();
@@ -191,6 +207,11 @@ impl Overrides {
         self.list = Arc::new(self.by_key.values().cloned().collect());
     }
 
+    /// One of them.
+    pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<OverridePolicy>> {
+        self.by_key.get(&(namespace.to_owned(), name.to_owned())).cloned()
+    }
+
     /// All of them.
     pub(crate) fn list(&self) -> Arc<Vec<Arc<OverridePolicy>>> {
         self.list.clone()
@@ -239,11 +260,7 @@ impl State {
 
     /// A cluster by name.
     pub(crate) fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
-        let clusters = self.clusters();
-        let at = clusters
-            .binary_search_by(|c| c.metadata.name.as_str().cmp(name))
-            .ok()?;
-        clusters.get(at).cloned()
+        self.clusters.read().get(name)
     }
 
     /// Where the policies of a scope are kept.

@@ -5,6 +5,7 @@
 //! what was written and goes on from there.
 
 mod departures;
+pub(crate) mod disputes;
 mod gating;
 mod gone;
 mod holding;
@@ -15,6 +16,7 @@ mod placing;
 pub(crate) mod priority;
 pub(crate) mod refusals;
 mod report;
+mod reserved;
 pub(crate) mod revisions;
 mod versions;
 mod works;
@@ -41,7 +43,6 @@ use crate::events::EventTarget;
 use crate::head::Head;
 use crate::link::LinkError;
 use crate::neighbours;
-use crate::ocm;
 use crate::policies;
 use crate::resource::Resource;
 use crate::state::{self, State, WALK};
@@ -105,6 +106,8 @@ pub(crate) struct Verdict {
     pub(crate) disagreement: Option<String>,
     /// Why nothing is done for a policy that selects it in a version that is not the template.
     pub(crate) elsewhere: Option<String>,
+    /// Why nothing of it is sent, whoever selects it: a cluster has the name of its namespace.
+    pub(crate) reserved: Option<String>,
 }
 
 /// What a policy means for a template, once that is written.
@@ -153,12 +156,17 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         policies::forget(state, id);
         return gone::gone(state, id, &kind.resource).await;
     }
-    if claim::skip_template(&template).is_some() || ocm::is_reserved(state, id) {
+    if state.kinds.skips.skip_template(&template).is_some() {
         policies::forget(state, id);
         return Ok(());
     }
     let (cache, _) = state.bindings(&id.namespace);
     let binding = state::binding(cache, &binding_key(id));
+    let own = binding.as_ref().filter(|binding| is_for(binding, id));
+    if reserved::is_reserved(state, id, &template, own) {
+        policies::forget(state, id);
+        return Ok(());
+    }
     if let Some(binding) = &binding
         && !is_for(binding, id)
     {

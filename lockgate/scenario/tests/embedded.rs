@@ -27,7 +27,21 @@ async fn every_scenario_holds() {
 async fn a_fight_names_the_other_side() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support");
     // A restart forgets how often something was corrected.
-    let files = ["drift-fight.yaml", "deleted-again-and-again.yaml"].map(|name| folder.join(name));
+    let files = [
+        "drift-fight.yaml",
+        "deleted-again-and-again.yaml",
+        "status-fight.yaml",
+    ];
+    let files = files.map(|name| folder.join(name));
+    support::assert_passed(&support::run_embedded(files, Variant::Plain).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_with_its_definition_is_not_taken_for_deleted() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support");
+    // A restart forgets what went with its definition; clusters of which nobody says how they leave are there to stay.
+    let files = ["definitions-deleted.yaml", "definition-of-clusters-deleted.yaml"];
+    let files = files.map(|name| folder.join(name));
     support::assert_passed(&support::run_embedded(files, Variant::Plain).await);
 }
 

@@ -120,7 +120,7 @@ fn selector_namespace() -> Policy {
     }
 }
 
-/// Claims name a policy by its id, so an id that is there stays.
+/// Claims name a policy by its id, so an id that is there stays. Without the label it is the uid.
 fn permanent_id() -> Policy {
     let (policy, cluster_policy) = (keys::PP_ID, keys::CPP_ID);
     Policy {
@@ -139,12 +139,15 @@ fn permanent_id() -> Policy {
         )],
         validations: vec![json!({
             "expression":
-                "!has(oldObject.metadata.labels) || !(variables.key in oldObject.metadata.labels) || \
+                "has(oldObject.metadata.labels) && variables.key in oldObject.metadata.labels ? \
                  (has(object.metadata.labels) && variables.key in object.metadata.labels && \
-                 object.metadata.labels[variables.key] == oldObject.metadata.labels[variables.key])",
+                 object.metadata.labels[variables.key] == oldObject.metadata.labels[variables.key]) : \
+                 (!has(object.metadata.labels) || !(variables.key in object.metadata.labels) || \
+                 object.metadata.labels[variables.key] == oldObject.metadata.uid)",
             "messageExpression":
-                "'metadata.labels: ' + variables.key + ' cannot be changed or removed: templates name the policy by it'",
-            "message": "metadata.labels: the permanent-id cannot be changed or removed",
+                "'metadata.labels: ' + variables.key + ' cannot be changed or removed, and what is added later must be the \
+                 uid of the policy, ' + oldObject.metadata.uid + ': templates name the policy by it'",
+            "message": "metadata.labels: the permanent-id cannot be changed or removed, and what is added later must be the uid",
             "reason": "Invalid",
         })],
     }

@@ -262,3 +262,32 @@ async fn tenants(server: &Server) {
         assert_eq!(role["metadata"]["labels"][key], "true");
     }
 }
+
+/// The handbook shows what is granted.
+#[test]
+fn the_handbook_shows_these_rules() {
+    let page = include_str!("../../../../docs/rbac.md");
+    let shown: Vec<Value> = page
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .map(|block| {
+            machinery_value::decode::from_yaml(block.as_bytes())
+                .unwrap()
+                .value
+        })
+        .collect();
+    for kind in ["ClusterRole", "Role"] {
+        let is = |role: &&Value| role["kind"] == kind && role["metadata"]["name"] == "lockgate-controller";
+        let definitions = lockgate_api::definitions::definitions();
+        let mut granted = definitions.iter().filter(is).peekable();
+        assert!(granted.peek().is_some(), "{kind}");
+        let shown = shown.iter().find(is).expect("docs/rbac.md shows it");
+        for role in granted {
+            assert_eq!(
+                shown["rules"], role["rules"],
+                "docs/rbac.md and the {kind} differ"
+            );
+        }
+    }
+}

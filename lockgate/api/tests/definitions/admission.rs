@@ -10,7 +10,7 @@ pub(crate) async fn check(server: &Server) {
     dependencies(server).await;
 }
 
-/// An id that is there stays; one that is not there may come.
+/// An id that is there stays; without a label it is the uid, and no other may come.
 async fn permanent_ids(server: &Server) {
     for (kind, key) in [
         ("PropagationPolicy", "propagationpolicy.karmada.io/permanent-id"),
@@ -21,7 +21,15 @@ async fn permanent_ids(server: &Server) {
     ] {
         let policy = server.create(&sample(kind, &json!({}))).await.granted();
         let with = |value: serde_json::Value| json!({"metadata": {"labels": {key: value}}});
-        server.merge(&policy, &with(json!("one")), None).await.granted();
+        let uid = policy["metadata"]["uid"].clone();
+        let answer = server.merge(&policy, &with(json!("one")), None).await;
+        assert_eq!(answer.code, 422, "{}", answer.body);
+        assert!(
+            answer.message().contains(uid.as_str().unwrap_or_default()),
+            "{}",
+            answer.message()
+        );
+        server.merge(&policy, &with(uid), None).await.granted();
         for change in [
             with(json!("two")),
             with(json!(null)),

@@ -53,24 +53,31 @@ pub(crate) fn fleet(namespace: Option<&str>, objects: &Objects) -> FleetReport {
         .filter(|line| line.state != State::Healthy)
         .collect();
     not_well.sort_by(|a, b| (a.state, &a.template).cmp(&(b.state, &b.template)));
-    let next = fleet_next(&not_well, &policies, &clusters);
+    let next = fleet_next(&not_well, &policies, &clusters, objects);
     FleetReport {
         templates: count,
         not_well,
         policies,
         clusters,
-        notes: objects.silence().into_iter().collect(),
+        notes: objects.silence().into_iter().chain(objects.left_out()).collect(),
         next,
     }
 }
 
-fn fleet_next(not_well: &[TemplateLine], policies: &[PolicyLine], clusters: &[ClusterLine]) -> String {
+fn fleet_next(
+    not_well: &[TemplateLine],
+    policies: &[PolicyLine],
+    clusters: &[ClusterLine],
+    objects: &Objects,
+) -> String {
     let sick = clusters.iter().find(|cluster| cluster.ready != "True");
     match (not_well.first(), sick) {
         (Some(line), None) => format!("lockgate status {}", line.ask),
         (Some(line), _) if line.state <= State::Unhealthy => format!("lockgate status {}", line.ask),
         (_, Some(cluster)) => format!("lockgate status cluster/{}", cluster.cluster),
-        _ if clusters.is_empty() => "lockgate join NAME --member-kubeconfig FILE".into(),
+        _ if clusters.is_empty() && !objects.hides("clusters") => {
+            "lockgate join NAME --member-kubeconfig FILE".into()
+        }
         _ if policies.is_empty() => "kubectl apply -f examples/first-steps.yaml".into(),
         _ if policies.iter().any(|policy| policy.pending > 0) => "lockgate pending -A".into(),
         _ => "lockgate status --watch".into(),
@@ -98,6 +105,7 @@ pub(crate) fn policy(policy: &PropagationPolicy, objects: &Objects) -> PolicyRep
             notes.push("its newest version has not been looked at yet".into());
         }
     }
+    notes.extend(objects.left_out());
     let mut templates: Vec<TemplateLine> = templates.into_iter().map(|(line, _)| line).collect();
     templates.sort_by(|a, b| (a.state, &a.template).cmp(&(b.state, &b.template)));
     let next = match templates.first() {
@@ -245,7 +253,11 @@ fn work_line(work: &WorkView, cluster: &Cluster) -> TemplateLine {
         .status
         .as_ref()
         .map(|status| crate::status::objects::ready(&work.kind, status));
-    let (state, reason) = judge::place(Some(cluster), Some(&known), work.replicas.zip(ready));
+    let (state, reason) = judge::place(
+        judge::trouble(Some(cluster)),
+        Some(&known),
+        work.replicas.zip(ready),
+    );
     TemplateLine {
         template: named(&work.kind, &work.namespace, &work.object),
         ask: asked(&work.kind, &work.namespace, &work.object),

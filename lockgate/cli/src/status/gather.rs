@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use lockgate_api::{Binding, Cluster, PropagationPolicy, RolloutPolicy, Work, keys, names};
 use lockgate_engine::TemplateId;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::connect::Connection;
@@ -70,12 +71,13 @@ impl Question {
     pub(crate) async fn answer(&self, hub: &Connection) -> Result<Report, Failure> {
         match self {
             Self::Fleet { namespace } => {
-                let mut objects = read_all(hub).await?;
-                read_works(hub, "", "", |work| {
+                let mut objects = read_for(hub, namespace.as_deref().unwrap_or_default()).await?;
+                let read = read_works(hub, "", "", |work| {
                     objects.counts.entry(work.cluster.clone()).or_default().add(&work);
                     objects.note_held(work);
                 })
-                .await?;
+                .await;
+                allowed(read, &mut objects)?;
                 Ok(Report::Fleet(fleet::fleet(namespace.as_deref(), &objects)))
             }
             Self::Object {
@@ -88,7 +90,7 @@ impl Question {
 }
 
 async fn object(hub: &Connection, kind: &Kind, namespace: &str, name: &str) -> Result<Report, Failure> {
-    let mut objects = read_all(hub).await?;
+    let mut objects = read_for(hub, namespace).await?;
     let own = |metadata: &lockgate_api::ObjectMeta| metadata.name == name && metadata.namespace == namespace;
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("policy.karmada.io", "PropagationPolicy" | "ClusterPropagationPolicy") => {
@@ -120,7 +122,8 @@ async fn object(hub: &Connection, kind: &Kind, namespace: &str, name: &str) -> R
                 names::work_name(&id.kind, &id.namespace, &id.name)
             );
             let works = &mut objects.works;
-            read_works(hub, "", &selector, |work| works.push(work)).await?;
+            let read = read_works(hub, "", &selector, |work| works.push(work)).await;
+            allowed(read, &mut objects)?;
             let mut template: Option<Value> = hub.get(&kind.path(namespace, name)).await?;
             if let Some(template) = &mut template {
                 // A custom object says so itself; a built-in one is what was asked for.
@@ -147,28 +150,48 @@ pub(crate) fn missing(kind: &Kind, namespace: &str, name: &str) -> Failure {
 
 /// Policies, bindings, clusters and the lease.
 pub(crate) async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
+    read(hub, None).await
+}
+
+/// The same, as far as whoever asks may read it: people have rights to a namespace, and to little else. Without a namespace
+/// that of the context.
+pub(crate) async fn read_for(hub: &Connection, namespace: &str) -> Result<Objects, Failure> {
+    let namespace = if namespace.is_empty() {
+        &hub.namespace
+    } else {
+        namespace
+    };
+    read(hub, Some(namespace)).await
+}
+
+async fn read(hub: &Connection, namespace: Option<&str>) -> Result<Objects, Failure> {
+    let mut reading = Reading {
+        hub,
+        namespace,
+        only_in: None,
+        unseen: Vec::new(),
+    };
     let mut objects = Objects::default();
-    let (mut policies, mut bindings, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
+    let policies = &mut objects.policies;
     for plural in ["propagationpolicies", "clusterpropagationpolicies"] {
         let each = |policy: PropagationPolicy| policies.push(policy);
-        served(hub, hub.list(&format!("{POLICY}/{plural}"), "", each).await?)?;
+        served(hub, reading.list(POLICY, plural, each).await?)?;
     }
-    let mut rollouts = Vec::new();
+    let rollouts = &mut objects.rollouts;
     for plural in ["rolloutpolicies", "clusterrolloutpolicies"] {
         // A hub whose definitions are older has none.
         let each = |policy: RolloutPolicy| rollouts.push(policy);
-        hub.list(&format!("{POLICY}/{plural}"), "", each).await?;
+        reading.list(POLICY, plural, each).await?;
     }
+    let bindings = &mut objects.bindings;
     for plural in ["resourcebindings", "clusterresourcebindings"] {
         let each = |binding: Binding| bindings.push(binding);
-        served(hub, hub.list(&format!("{BINDING}/{plural}"), "", each).await?)?;
+        served(hub, reading.list(BINDING, plural, each).await?)?;
     }
+    let clusters = &mut objects.clusters;
     let each = |cluster: Cluster| clusters.push(cluster);
-    served(hub, hub.list(&format!("{CLUSTER}/clusters"), "", each).await?)?;
-    objects.policies = policies;
-    objects.bindings = bindings;
-    objects.rollouts = rollouts;
-    objects.clusters = clusters;
+    served(hub, reading.list(CLUSTER, "clusters", each).await?)?;
+    (objects.only_in, objects.unseen) = (reading.only_in, reading.unseen);
     let lease = format!(
         "/apis/coordination.k8s.io/v1/namespaces/{}/leases/lockgate-controller",
         keys::SYSTEM_NAMESPACE
@@ -177,6 +200,56 @@ pub(crate) async fn read_all(hub: &Connection) -> Result<Objects, Failure> {
     let lease: Option<Value> = hub.get(&lease).await.unwrap_or_default();
     objects.lease = lease.map(|lease| (lease, Timestamp::now()));
     Ok(objects)
+}
+
+/// The kinds without which nothing can be said of a namespace. Of what else may not be read, it is said that it is left out.
+const NEEDED: [&str; 2] = ["propagationpolicies", "resourcebindings"];
+
+/// Lists as much as somebody may see.
+struct Reading<'a> {
+    hub: &'a Connection,
+    /// What is read if not all may be; without one, all must be.
+    namespace: Option<&'a str>,
+    only_in: Option<String>,
+    unseen: Vec<&'static str>,
+}
+
+impl Reading<'_> {
+    /// Lists a kind everywhere, else in the namespace, else not at all. Whether it is served.
+    async fn list<T: DeserializeOwned>(
+        &mut self,
+        base: &str,
+        plural: &'static str,
+        mut each: impl FnMut(T),
+    ) -> Result<bool, Failure> {
+        let everywhere = format!("{base}/{plural}");
+        let (refused, namespace) = match (self.hub.list(&everywhere, "", &mut each).await, self.namespace) {
+            (Err(refused @ Failure::Forbidden(_)), Some(namespace)) => (refused, namespace),
+            (other, _) => return other,
+        };
+        if !plural.starts_with("cluster") {
+            let inside = format!("{base}/namespaces/{namespace}/{plural}");
+            match self.hub.list(&inside, "", each).await {
+                Err(Failure::Forbidden(_)) if NEEDED.contains(&plural) => return Err(refused),
+                Err(Failure::Forbidden(_)) => {}
+                other => {
+                    self.only_in = Some(namespace.to_owned());
+                    return other;
+                }
+            }
+        }
+        self.unseen.push(plural);
+        Ok(true)
+    }
+}
+
+/// Works are for nobody but administrators: without them a report is made from the bindings.
+fn allowed(read: Result<(), Failure>, objects: &mut Objects) -> Result<(), Failure> {
+    match read {
+        Err(Failure::Forbidden(_)) => objects.unseen.push("works"),
+        other => other?,
+    }
+    Ok(())
 }
 
 /// A hub without our kinds is told how to get them.
@@ -200,3 +273,6 @@ async fn read_works(
     let reduce = |work: Work| WorkView::of(work).into_iter().for_each(&mut each);
     served(hub, hub.list(&collection, query, reduce).await?)
 }
+
+#[cfg(test)]
+mod tests;

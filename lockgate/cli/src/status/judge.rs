@@ -11,13 +11,12 @@ use lockgate_engine::gate::{Holds, ReleaseInput, is_about, suspended_by};
 use crate::status::objects::{Known, Objects};
 use crate::status::report::State;
 
-/// How a template is in one cluster, and why.
+/// How a template is in one cluster, and why. `trouble` is what is wrong with the cluster.
 pub(crate) fn place(
-    cluster: Option<&Cluster>,
+    trouble: Option<String>,
     known: Option<&Known<'_>>,
     replicas: Option<(i64, i64)>,
 ) -> (State, String) {
-    let trouble = trouble(cluster);
     let Some(known) = known else {
         return (
             State::Waiting,
@@ -69,7 +68,7 @@ pub(crate) fn place(
 }
 
 /// What is wrong with a cluster, if something is.
-fn trouble(cluster: Option<&Cluster>) -> Option<String> {
+pub(crate) fn trouble(cluster: Option<&Cluster>) -> Option<String> {
     let Some(cluster) = cluster else {
         return Some("there is no such cluster".into());
     };
@@ -132,7 +131,7 @@ pub(crate) fn binding(binding: &Binding, objects: &Objects) -> Whole {
             .map(|status| crate::status::objects::ready(&binding.spec.resource.kind, status));
         places.insert(
             name.clone(),
-            place(objects.cluster(&name), known.as_ref(), wanted.zip(ready)),
+            place(objects.trouble(&name), known.as_ref(), wanted.zip(ready)),
         );
     }
     let worst = places.values().map(|(state, _)| *state).min();
@@ -188,7 +187,9 @@ pub(crate) fn whole(binding: &Binding, worst: Option<State>) -> (State, String) 
     if let Some(scheduled) = scheduled.filter(|condition| condition.status == "False") {
         candidates.push((State::NotPlaced, scheduled.message.clone()));
     }
-    if frozen(binding) {
+    if let Some(reserved) = reserved(binding) {
+        candidates.push((State::Frozen, reserved.to_owned()));
+    } else if frozen(binding) {
         candidates.push((
             State::Frozen,
             "no policy claims it; what is there stays as it is".to_owned(),
@@ -224,9 +225,15 @@ fn needed_by(binding: &Binding) -> String {
     format!("no policy places it; it follows {}{more}", names.join(", "))
 }
 
+/// Why nothing of a binding is sent, if it is in the namespace of a cluster.
+pub(crate) fn reserved(binding: &Binding) -> Option<&str> {
+    let condition = Condition::find(&binding.status.conditions, "Propagated")?;
+    (!condition.is_true()).then_some(condition.message.as_str())
+}
+
 /// Whether nobody stands behind a binding, so that it stays as it is.
 pub(crate) fn frozen(binding: &Binding) -> bool {
-    let labels = [keys::PP_ID, keys::CPP_ID, keys::BINDING_MANAGED_BY];
+    let labels = [keys::PP_ID, keys::CPP_ID];
     let claimed = labels
         .iter()
         .any(|key| binding.metadata.label(key).is_some_and(|id| !id.is_empty()));
@@ -268,7 +275,7 @@ pub(crate) fn pending(policy: &PropagationPolicy, binding: &Binding) -> Vec<&'st
             "conflictResolution",
             or(&wanted.conflict_resolution, "Abort") != or(&active.conflict_resolution, "Abort"),
         ),
-        ("propagateDeps", wanted.propagate_deps != active.propagate_deps),
+        ("propagateDeps", wanted.propagates_deps() != active.propagate_deps),
         (
             "preserveResourcesOnDeletion",
             wanted.preserve_resources_on_deletion.unwrap_or(false)

@@ -3,8 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, RolloutPolicy, Work, keys, names};
+use lockgate_engine::claim::{Claim, ClaimKind};
 use lockgate_engine::observe::{OBSERVED, UNDISPUTED};
 use serde_json::Value;
+
+use crate::status::judge;
 
 /// The hub's objects.
 #[derive(Clone, Debug, Default)]
@@ -25,11 +28,47 @@ pub(crate) struct Objects {
     pub(crate) clusters: Vec<Cluster>,
     /// The controllers' lease, if there is one, and the time at which all this was read.
     pub(crate) lease: Option<(Value, Timestamp)>,
+    /// The namespace that the reader may see, if not all.
+    pub(crate) only_in: Option<String>,
+    /// What of all that the reader may not see at all, by its plural.
+    pub(crate) unseen: Vec<&'static str>,
 }
 
 impl Objects {
     pub(crate) fn cluster(&self, name: &str) -> Option<&Cluster> {
         self.clusters.iter().find(|cluster| cluster.metadata.name == name)
+    }
+
+    /// Whether the reader may not see objects of a kind.
+    pub(crate) fn hides(&self, plural: &str) -> bool {
+        self.unseen.contains(&plural)
+    }
+
+    /// What is left out, if something is.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let elsewhere = self.only_in.as_ref();
+        let elsewhere = elsewhere.map(|namespace| format!("all but the namespace {namespace}"));
+        let unseen: Vec<&str> = elsewhere
+            .iter()
+            .map(String::as_str)
+            .chain(self.unseen.iter().copied())
+            .collect();
+        (!unseen.is_empty()).then(|| format!("left out, because you may not list it: {}", unseen.join(", ")))
+    }
+
+    /// What is wrong with a cluster, if something is.
+    pub(crate) fn trouble(&self, cluster: &str) -> Option<String> {
+        match self.cluster(cluster) {
+            // Nobody can tell, and how the template does there is in its binding.
+            None if self.hides("clusters") => None,
+            cluster => judge::trouble(cluster),
+        }
+    }
+
+    /// Whether a policy that claims something is not there any more, as far as the reader can tell.
+    pub(crate) fn is_gone(&self, claim: &Claim) -> bool {
+        let hidden = claim.kind == ClaimKind::Cluster && self.hides("clusterpropagationpolicies");
+        !hidden && self.policy(&claim.id).is_none()
     }
 
     /// What the lease says, if it says that nobody runs the controllers.

@@ -19,7 +19,10 @@ use crate::status::why;
 /// What is known about a template. `object` is none when it is gone and something of it is left.
 pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Objects) -> TemplateReport {
     let binding = objects.bindings.iter().find(|binding| is_of(binding, id));
-    let clusters = places(id, binding, objects);
+    let clusters = match binding {
+        Some(binding) if objects.hides("works") => summary(binding, objects),
+        binding => places(id, binding, objects),
+    };
     let worst = clusters.iter().map(|line| line.state).min();
     let claim = object
         .and_then(Claim::on_template)
@@ -54,6 +57,7 @@ pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Object
         notes.extend(why.notes);
         next = why.next.unwrap_or(next);
     }
+    notes.extend(objects.left_out());
     let rejected = match binding {
         Some(binding) if state == State::NotPlaced => rejected(binding, objects),
         _ => Vec::new(),
@@ -155,7 +159,8 @@ fn conditions(binding: &Binding) -> Vec<ConditionLine> {
 fn difference(claim: Option<&Claim>, binding: &Binding, objects: &Objects) -> Option<String> {
     let claim = claim?;
     let Some(policy) = objects.policy(&claim.id) else {
-        return Some(format!("{} is not there any more", claim_name(claim)));
+        let gone = objects.is_gone(claim);
+        return gone.then(|| format!("{} is not there any more", claim_name(claim)));
     };
     if !propagation_differs(policy, binding) {
         return None;
@@ -234,6 +239,32 @@ fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<
     lines
 }
 
+/// One line for each cluster that the template should be in, by the binding's own summary.
+fn summary(binding: &Binding, objects: &Objects) -> Vec<PlaceLine> {
+    let wanted = judge::targets(binding);
+    let items = &binding.status.aggregated_status;
+    let lines = judge::binding(binding, objects).places.into_iter();
+    lines
+        .map(|(cluster, (state, reason))| {
+            let item = items.iter().find(|item| item.cluster_name == cluster);
+            let status = item.and_then(|item| item.status.as_ref());
+            let replicas = wanted.get(&cluster).copied().flatten();
+            PlaceLine {
+                replicas,
+                ready: replicas
+                    .and(status)
+                    .map(|status| ready(&binding.spec.resource.kind, status)),
+                applied: item.map(|item| item.applied),
+                health: item.map(|item| item.health.clone()).unwrap_or_default(),
+                state,
+                reason,
+                work: String::new(),
+                cluster,
+            }
+        })
+        .collect()
+}
+
 /// Why there is no new manifest for a cluster: its Work is as it was, and only the binding says so.
 fn unrendered(binding: &Binding, cluster: &str) -> Option<String> {
     let rendered =
@@ -263,7 +294,7 @@ fn place_line(
         _ => work.and_then(|work| work.replicas).or(replicas),
     };
     let ready = replicas.and(status).map(|status| ready(&id.kind, status));
-    let (state, reason) = judge::place(objects.cluster(cluster), known.as_ref(), replicas.zip(ready));
+    let (state, reason) = judge::place(objects.trouble(cluster), known.as_ref(), replicas.zip(ready));
     PlaceLine {
         cluster: cluster.to_owned(),
         replicas,

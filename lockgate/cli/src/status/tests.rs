@@ -109,6 +109,30 @@ fn templates_that_are_propagated() {
 }
 
 #[test]
+fn what_is_in_the_namespace_of_a_cluster() {
+    let mut objects = hub();
+    let web = claimed(object("apps/v1", "Deployment", "shop", "web"), "id-web", "web");
+    let binding = objects
+        .bindings
+        .iter_mut()
+        .find(|binding| binding.metadata.name == "web-deployment")
+        .unwrap();
+    let message = lockgate_engine::claim::in_cluster_namespace("shop");
+    let condition =
+        json!({"type": "Propagated", "status": "False", "reason": "NamespaceReserved", "message": message});
+    binding
+        .status
+        .conditions
+        .push(serde_json::from_value(condition).unwrap());
+    let text = plain(Output::Table, &about(&web, &objects));
+    assert!(text.contains("Frozen"), "{text}");
+    assert!(
+        text.contains("reserved, because a cluster has its name"),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_rollout_policies_hold_back() {
     let mut objects = hub();
     let selector = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}]);

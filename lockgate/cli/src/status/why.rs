@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lockgate_api::policy::ResourceSelector;
 use lockgate_api::{PropagationPolicy, keys, names};
-use lockgate_engine::claim::{Claim, SkipReason, skip_template};
+use lockgate_engine::claim::{Claim, SkipReason, in_cluster_namespace, skip_template};
 use lockgate_engine::selector::{PolicyIndex, compile_labels};
 use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
@@ -53,8 +53,7 @@ pub(crate) fn without_binding(
     }
     let place = if namespace { &id.name } else { &id.namespace };
     if objects.cluster(place).is_some() {
-        let note = format!("the namespace {place} is that of the cluster of its name: nothing in it is sent");
-        return Why::because(note).next("lockgate status");
+        return Why::because(in_cluster_namespace(place)).next(format!("lockgate status cluster/{place}"));
     }
     if let Some(claim) = claim {
         return Why::because(claimed(claim, objects));
@@ -90,7 +89,10 @@ pub(crate) fn without_binding(
 
 fn claimed(claim: &Claim, objects: &Objects) -> String {
     match objects.policy(&claim.id) {
-        None => format!("{} claims it and is not there any more", claim_name(claim)),
+        None if objects.is_gone(claim) => {
+            format!("{} claims it and is not there any more", claim_name(claim))
+        }
+        None => format!("{} claims it", claim_name(claim)),
         Some(policy) if policy.spec.is_lazy() => format!(
             "pending: {} is Lazy and came after the template, so nothing is sent until the template changes",
             policy_name(policy)

@@ -92,6 +92,7 @@ async fn join(hub: &Link, member: &Cluster, pki: &Arc<Pki>) -> Result<(), Failur
         ca_bundle: Some(pki.ca_pem().to_owned()),
         token_patience: Duration::from_secs(5),
         refresh: true,
+        renew_token: false,
         ..JoinRequest::default()
     };
     join_member(hub, &link, &request, &mut |_| {})

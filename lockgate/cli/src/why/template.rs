@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::exit::Failure;
 use crate::preview;
 use crate::print::{Cell, Paint, Table, Tone};
+use crate::status::judge;
 use crate::status::objects::Objects;
 
 /// A cluster, and why it is chosen or not.
@@ -51,6 +52,7 @@ impl Answer {
         clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         let placed = preview::placed(binding, &objects.bindings, &clusters);
         let failed = match &placed.verdict {
+            _ if judge::reserved(binding).is_some() => judge::reserved(binding).map(str::to_owned),
             Verdict::NoClusterFit { message, .. } | Verdict::Unschedulable { message } => {
                 Some(message.clone())
             }

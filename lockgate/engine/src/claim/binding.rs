@@ -74,7 +74,7 @@ fn differs(policy: &PropagationPolicy, activated: &BindingSpec) -> bool {
 fn apply_policy(policy: &PropagationPolicy, spec: &mut BindingSpec) {
     let wanted = &policy.spec;
     spec.placement = Some(wanted.placement.clone());
-    spec.propagate_deps = wanted.propagate_deps;
+    spec.propagate_deps = wanted.propagates_deps();
     spec.scheduler_name.clone_from(&wanted.scheduler_name);
     spec.failover.clone_from(&wanted.failover);
     spec.conflict_resolution = if wanted.conflict_resolution.is_empty() {

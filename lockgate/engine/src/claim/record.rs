@@ -79,7 +79,7 @@ impl Record {
         let hashes = ContentHashes::of(template);
         Self {
             uid: object::meta_text(template, "uid").to_owned(),
-            generation: counted_generation(template),
+            generation: object::counted_generation(template),
             metadata: hashes.metadata,
             content: hashes.content,
             request: request(template).map(str::to_owned),
@@ -131,7 +131,7 @@ impl Record {
 
     /// Whether the template's generation is another one now.
     pub(super) fn generation_moved(&self, template: &Value) -> bool {
-        self.generation != counted_generation(template)
+        self.generation != object::counted_generation(template)
     }
 
     /// As it is written to the annotation.
@@ -146,7 +146,7 @@ impl Record {
             return Change::ByUser;
         }
         let content_moved = self.content != hashes.content;
-        let without_generation = counted_generation(template) == 0;
+        let without_generation = object::counted_generation(template) == 0;
         match (content_moved, self.generation_moved(template)) {
             (false, false) => Change::None,
             (false, true) => Change::ByClaim,
@@ -175,15 +175,6 @@ impl MovedBy {
             ("discovery.k8s.io", "EndpointSlice") => Self::Labels,
             _ => Self::Content,
         }
-    }
-}
-
-/// The generation, where it says anything about the content: a PriorityClass's is 1 for ever.
-fn counted_generation(template: &Value) -> i64 {
-    let id = TemplateId::of(template);
-    match (id.group(), id.kind.as_str()) {
-        ("scheduling.k8s.io", "PriorityClass") => 0,
-        _ => object::generation(template),
     }
 }
 

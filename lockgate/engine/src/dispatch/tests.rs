@@ -453,3 +453,84 @@ fn what_is_preserved_is_what_the_member_has() {
     });
     assert_eq!(stripped["metadata"], expected);
 }
+
+#[test]
+fn a_namespace_with_something_preserved_in_it_stays() {
+    let namespace = |annotations: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {
+                "name": "shop", "uid": "u", "resourceVersion": "10",
+                "labels": {"karmada.io/managed": "true"},
+                "annotations": annotations,
+            },
+        })
+    };
+    let work = json!({"work.karmada.io/name": "shop-1", "work.karmada.io/namespace": "karmada-es-member1"});
+    let manifest = namespace(work.clone());
+    assert!(matches!(
+        withdraw(&manifest, Some(&manifest), false),
+        Withdraw::Delete { .. }
+    ));
+    let kept = keeping(&manifest).unwrap();
+    assert_eq!(keeping(&kept), None, "it is marked once");
+    let Withdraw::Strip(stripped) = withdraw(&manifest, Some(&kept), false) else {
+        panic!("it was not kept");
+    };
+    assert_eq!(stripped["metadata"].get("annotations"), None);
+    // What is not ours, or goes already, is not marked.
+    let mut others = manifest.clone();
+    others["metadata"]["labels"] = json!({});
+    assert_eq!(keeping(&others), None);
+    let mut going = manifest;
+    going["metadata"]["deletionTimestamp"] = json!("t");
+    assert_eq!(keeping(&going), None);
+}
+
+#[test]
+fn a_generation_that_never_moves_says_nothing() {
+    let manifest = json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {"name": "high", "labels": {"karmada.io/managed": "true"}},
+        "value": 10, "description": "ours",
+    });
+    let mut live = manifest.clone();
+    live["metadata"]["uid"] = json!("u");
+    live["metadata"]["generation"] = json!(1);
+    live["metadata"]["resourceVersion"] = json!("10");
+    let sent = LastApplied {
+        version: version_of(&live),
+        ..last_applied()
+    };
+    assert_eq!(word(&manifest, Some(&live), Some(&sent), 1), "nothing");
+    live["description"] = json!("theirs");
+    live["metadata"]["resourceVersion"] = json!("11");
+    assert_eq!(word(&manifest, Some(&live), Some(&sent), 1), "drift description");
+}
+
+#[test]
+fn works_that_others_wrote() {
+    let work = |metadata: Value| {
+        let work = json!({"metadata": metadata, "spec": {"workload": {"manifests": [manifest()]}}});
+        serde_json::from_value::<Work>(work).unwrap()
+    };
+    let owned = |kind: &str| json!({"ownerReferences": [{"apiVersion": "v1", "kind": kind, "name": "shop", "uid": "u", "controller": true}]});
+    let table = [
+        (
+            json!({"labels": {"resourcebinding.karmada.io/permanent-id": "1"}}),
+            false,
+        ),
+        (
+            json!({"labels": {"clusterresourcebinding.karmada.io/permanent-id": "1"}}),
+            false,
+        ),
+        (owned("Namespace"), false),
+        (owned("Deployment"), true),
+        (json!({}), true),
+        // Other control planes stamp every Work.
+        (json!({"labels": {"work.karmada.io/permanent-id": "1"}}), true),
+    ];
+    for (metadata, expected) in table {
+        assert_eq!(is_stranger(&work(metadata.clone())), expected, "{metadata}");
+    }
+}

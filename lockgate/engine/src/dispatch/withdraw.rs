@@ -37,7 +37,8 @@ pub enum Withdraw {
 /// Decides what becomes of a member's object when the Work behind it goes.
 ///
 /// Only an object that this Work made is touched: one that has our mark, and that names this Work. What is preserved
-/// stays as the member has it; what the Work holds and never sent is not sent now.
+/// stays as the member has it, and so does a namespace with something preserved in it; what the Work holds and never sent is
+/// not sent now.
 pub fn withdraw(manifest: &Value, live: Option<&Value>, preserve: bool) -> Withdraw {
     let Some(live) = live else {
         return Withdraw::Nothing;
@@ -45,13 +46,26 @@ pub fn withdraw(manifest: &Value, live: Option<&Value>, preserve: bool) -> Withd
     if object::deleting(live) || !is_managed(live) || !is_made_by_this(manifest, live) {
         return Withdraw::Nothing;
     }
-    if preserve {
+    if preserve || object::annotation(live, keys::KEEPS_PRESERVED).is_some() {
         return Withdraw::Strip(stripped(live));
     }
     Withdraw::Delete {
         uid: object::meta_text(live, "uid").to_owned(),
         resource_version: object::meta_text(live, "resourceVersion").to_owned(),
     }
+}
+
+/// What a member's namespace is to be before something in it is preserved: one that stays. None if nothing must be written.
+pub fn keeping(namespace: &Value) -> Option<Value> {
+    let stays = object::deleting(namespace)
+        || !is_managed(namespace)
+        || object::annotation(namespace, keys::KEEPS_PRESERVED).is_some();
+    if stays {
+        return None;
+    }
+    let mut marked = namespace.clone();
+    marked["metadata"]["annotations"][keys::KEEPS_PRESERVED] = "true".into();
+    Some(marked)
 }
 
 /// Whether the object names the Work that the manifest is of. Somebody may have removed the names; the id will do.

@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lockgate_api::ocm::CLUSTER_NAMESPACE;
 use lockgate_api::{Cluster, keys};
+use lockgate_engine::claim::in_cluster_namespace;
+use lockgate_engine::object;
 use machinery_value::names;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -50,6 +53,8 @@ pub struct JoinRequest {
     pub token_patience: Duration,
     /// Whether a cluster that has joined under this name already is brought up to date, instead of refused.
     pub refresh: bool,
+    /// Whether such a cluster gets a new token although the hub has one: nobody can tell whether the member still takes it.
+    pub renew_token: bool,
 }
 
 /// A cluster that joined.
@@ -70,8 +75,13 @@ pub enum JoinError {
     #[error("{0}")]
     Invalid(String),
     /// The member has joined already.
-    #[error("this cluster has joined already, as {0:?}: unjoin that one first")]
+    #[error(
+        "this cluster has joined already, as {0:?}: bring that one up to date (lockgate join {0} --refresh), or unjoin it first"
+    )]
     AlreadyJoined(String),
+    /// The member is about to leave.
+    #[error("the cluster {0:?} is leaving: wait until it is gone")]
+    Leaving(String),
     /// Another member has this name.
     #[error("the name {0:?} is taken by another cluster: choose another name")]
     NameTaken(String),
@@ -155,9 +165,10 @@ pub async fn join_member(
     let present = known.iter().find(|cluster| cluster.metadata.name == request.name);
     match present {
         Some(present) if present.spec.id != id => return Err(JoinError::NameTaken(request.name.clone())),
-        Some(present) if present.metadata.deleting() || !request.refresh => {
-            return Err(JoinError::AlreadyJoined(request.name.clone()));
+        Some(present) if present.metadata.deleting() => {
+            return Err(JoinError::Leaving(request.name.clone()));
         }
+        Some(_) if !request.refresh => return Err(JoinError::AlreadyJoined(request.name.clone())),
         _ => {}
     }
     if let Some(other) = known
@@ -165,6 +176,9 @@ pub async fn join_member(
         .find(|cluster| cluster.spec.id == id && cluster.metadata.name != request.name)
     {
         return Err(JoinError::AlreadyJoined(other.metadata.name.clone()));
+    }
+    if present.is_none() {
+        tell_reserved(hub_link, &request.name, report).await;
     }
 
     prepare_member(member_link, request, report).await?;
@@ -200,6 +214,17 @@ pub async fn join_member(
         token_until,
         created: present.is_none(),
     })
+}
+
+/// Says that a namespace which somebody has is the cluster's from now on. Who may not look is not told, and joins all the same.
+async fn tell_reserved(link: &Link, name: &str, report: &mut (dyn FnMut(&str) + Send)) {
+    let Ok(body) = link.get(&Resource::namespaces().object("", name)).await else {
+        return;
+    };
+    let namespace: Value = parse(&body).unwrap_or_default();
+    if object::label(&namespace, CLUSTER_NAMESPACE).is_none() {
+        report(&format!("hub: {}", in_cluster_namespace(name)));
+    }
 }
 
 /// What tells one cluster from all others.
@@ -275,7 +300,10 @@ async fn obtain_token(
     joined_before: bool,
     report: &mut (dyn FnMut(&str) + Send),
 ) -> Result<String, JoinError> {
-    if joined_before && let Some(token) = present_token(hub_link, &request.name).await {
+    if joined_before
+        && !request.renew_token
+        && let Some(token) = present_token(hub_link, &request.name).await
+    {
         return Ok(token);
     }
     let (namespace, account) = (rights::MEMBER_NAMESPACE, rights::account_name(&request.name));

@@ -24,6 +24,9 @@ impl Task {
         let Some(how) = leaving(cluster, now) else {
             return Ok(LOOK_EVERY);
         };
+        if self.goes_by_mistake(cluster).await? {
+            return Ok(LOOK_EVERY);
+        }
         let before = self.shared.update(&self.name, |state| state.leaving.replace(how));
         if before != Some(Some(how)) {
             self.shared.tell(&ClusterChange::Leaving(self.name.clone()));
@@ -61,6 +64,36 @@ impl Task {
                 }
             }
         }
+    }
+
+    /// Whether nobody asked this cluster to leave: the definition of Clusters is being deleted, and all of them with it. Then
+    /// nothing is done until somebody says what is to become of the objects there.
+    async fn goes_by_mistake(&mut self, cluster: &Cluster) -> Result<bool, LinkError> {
+        let decided = self.shared.update(&self.name, |state| state.leaving).flatten();
+        if decided.is_some() || cluster.metadata.annotation(keys::UNJOIN_WORKLOADS).is_some() {
+            return Ok(false);
+        }
+        let resource = Resource::clusters();
+        let definition = SecretReference {
+            namespace: String::new(),
+            name: format!("{}.{}", resource.plural, resource.group),
+        };
+        // The server says so before it deletes the first of them; a cache may hear of that later.
+        let definition = self.object(&Resource::crds(), &definition).await?;
+        let going = definition.is_some_and(|it| !it["metadata"]["deletionTimestamp"].is_null());
+        if going {
+            self.warn(
+                "UnjoinNotAskedFor",
+                format!(
+                    "the definition of Clusters is being deleted, and nobody asked {0} to leave: nothing is done in the \
+                     member. To let it leave: kubectl annotate cluster {0} {1}=keep (or delete). To stay with the member, drop \
+                     the finalizers of the Cluster, and join it again when the definition is back: lockgate join {0}",
+                    self.name,
+                    keys::UNJOIN_WORKLOADS
+                ),
+            );
+        }
+        Ok(going)
     }
 
     fn explain_wait(&mut self, cluster: &Cluster, how: Leaving, left: Option<usize>) {

@@ -55,7 +55,8 @@ impl Task {
 
     /// The taints follow from the stored condition, so that a pass that broke off between the two is made good.
     pub(super) async fn write_taints(&mut self) -> Result<(), LinkError> {
-        let policies = (self.shared.options.taint_policies)();
+        // Also where no policy acts, a taint that makes workloads leave gets its time.
+        let policies = (self.shared.options.taint_policies)().unwrap_or_default();
         let now = self.now();
         let written = self
             .write(Part::Main, |cluster| {
@@ -63,10 +64,7 @@ impl Task {
                 if let Some(next) = ready.and_then(|ready| taints(&cluster.spec.taints, ready)) {
                     cluster.spec.taints = next;
                 }
-                let by_policy = policies
-                    .as_ref()
-                    .and_then(|policies| policy_taints(cluster, policies, now));
-                if let Some(next) = by_policy {
+                if let Some(next) = policy_taints(cluster, &policies, now) {
                     cluster.spec.taints = next;
                 }
             })

@@ -14,6 +14,7 @@ use crate::events::Events;
 use crate::intake;
 use crate::link::Link;
 use crate::metrics::ClusterFigures;
+use crate::resource::Resource;
 use crate::state::State;
 
 /// How long everybody who depends on clusters waits for more changes of them: thousands of clusters may come at once.
@@ -81,7 +82,9 @@ fn take_in(state: &Arc<State>, clusters: &Clusters, name: &str) {
     let present = {
         // Read under the lock, so that what is newer is never replaced by what is older.
         let mut fleet = state.clusters.write();
+        let known = fleet.get(name);
         let cluster = clusters.get(name);
+        let cluster = cluster.map(|cluster| as_decided(state, clusters, known.as_deref(), cluster));
         let present = cluster.is_some();
         fleet.put(name, cluster, clusters.is_measuring());
         present
@@ -91,6 +94,33 @@ fn take_in(state: &Arc<State>, clusters: &Clusters, name: &str) {
     } else {
         state.members.close(name);
     }
+}
+
+/// A Cluster as everybody sees it: it leaves when its own task has found that somebody wants that. Until then one that stayed
+/// stays; at a start it is the definition that says whether all of them go without anybody's wish.
+fn as_decided(
+    state: &State,
+    clusters: &Clusters,
+    known: Option<&Cluster>,
+    cluster: Arc<Cluster>,
+) -> Arc<Cluster> {
+    let metadata = &cluster.metadata;
+    if !metadata.deleting() || clusters.leaving(&metadata.name).is_some() {
+        return cluster;
+    }
+    let stays = match known.filter(|known| known.metadata.uid == metadata.uid) {
+        Some(known) => !known.metadata.deleting(),
+        None => {
+            let resource = Resource::clusters();
+            state.kinds.is_going(&resource.api_version(), &resource.kind)
+        }
+    };
+    if !stays {
+        return cluster;
+    }
+    let mut staying = Cluster::clone(&cluster);
+    staying.metadata.deletion_timestamp = None;
+    Arc::new(staying)
 }
 
 /// The way to a member, for as long as we lead.
@@ -147,6 +177,18 @@ fn cluster_changed(state: &Arc<State>, clusters: &Clusters, change: &ClusterChan
 
 /// The ManagedCluster follows its Cluster.
 fn wake_managed(state: &State, change: &ClusterChange) {
+    let is_undecided = |name: &str| {
+        let reconciler = state.cluster_reconciler.get().and_then(Weak::upgrade);
+        let raw = reconciler.and_then(|clusters| clusters.get(name));
+        raw.is_some_and(|cluster| cluster.metadata.deleting())
+            && state
+                .cluster(name)
+                .is_some_and(|cluster| !cluster.metadata.deleting())
+    };
+    if is_undecided(change.cluster()) {
+        // It would go with a Cluster of which nobody knows yet whether it leaves.
+        return;
+    }
     // Of what else changes it says nothing.
     if let ClusterChange::Joined(name)
     | ClusterChange::Fingerprint(name)
@@ -160,6 +202,7 @@ fn wake_managed(state: &State, change: &ClusterChange) {
     if let ClusterChange::Joined(name) | ClusterChange::Gone(name) = change {
         // What is in a namespace of that name is a template, or is one no longer.
         intake::wake_inside(state, name);
+        state.namespaces.add(name.clone(), 1);
     }
 }
 

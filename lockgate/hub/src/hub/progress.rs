@@ -19,9 +19,10 @@ impl Hub {
             all.all(|cache| cache.synced() && cache.trouble().is_none())
         };
         // Who gives others something to do is asked before them.
-        let parts: [(&'static str, &dyn Fn() -> bool); 13] = [
+        let parts: [(&'static str, &dyn Fn() -> bool); 14] = [
             ("clusters", &|| self.clusters.idle()),
             ("fleet", &|| state.fleet_changes.is_idle()),
+            ("overrides and rollout policies", &|| state.vanished.is_idle()),
             ("chores", &|| state.chores.is_idle()),
             ("kinds", &|| state.kinds.is_settled()),
             ("placements and policies of OCM", &|| state.ocm.is_idle()),

@@ -87,6 +87,10 @@ pub(crate) async fn pass(
         template::delete_work(state, &key).await.map_err(SendError::Hub)?;
         return Ok(Sent::Settled);
     }
+    if dispatch::is_stranger(&work) {
+        stranger(state, &key, &work);
+        return Ok(Sent::Settled);
+    }
     let Some(manifest) = work.spec.workload.manifests.first() else {
         return Ok(Sent::Settled);
     };
@@ -167,6 +171,21 @@ pub(crate) async fn pass(
         return Err(SendError::NotYet("the member refused the manifest".into()));
     }
     Ok(took.map_or(Sent::Settled, Sent::Member))
+}
+
+/// Tells that nothing is done for a Work that somebody else wrote.
+fn stranger(state: &State, key: &Key, work: &Work) {
+    let said = Condition::find(&work.status.conditions, observe::APPLIED);
+    if !said.is_some_and(|said| said.message.ends_with(dispatch::STRANGER)) {
+        let target = EventTarget::of_work(work);
+        state.events.warn(&target, "SyncFailed", dispatch::STRANGER);
+    }
+    let outcome = Outcome::Failed {
+        message: dispatch::STRANGER.to_owned(),
+        recreated: false,
+        absent: true,
+    };
+    tell(state, key, work, outcome, None);
 }
 
 /// Tells that the member does not have what a Work holds, whatever it has of it.
@@ -271,9 +290,9 @@ fn edited(lane: &Lane, work: &Work, manifest: &Value) -> Edited {
     let mut doubted = lane.doubted.lock();
     // What was sent was believed then; an edit moves the generation.
     let sent = work.status.last_applied.as_ref();
-    if hash == manifest_hash(manifest)
-        || sent.is_some_and(|sent| sent.work_generation == work.metadata.generation)
-    {
+    // We write one manifest, and whatever somebody adds to it is not sent either.
+    let is_rendered = hash == manifest_hash(manifest) && work.spec.workload.manifests.len() == 1;
+    if is_rendered || sent.is_some_and(|sent| sent.work_generation == work.metadata.generation) {
         doubted.remove(&work.metadata.name);
         return Edited::No;
     }

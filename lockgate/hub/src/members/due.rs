@@ -130,6 +130,10 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
     match template::presence(state, &id).await.map_err(SendError::Hub)? {
         Presence::Gone => Ok(Due::Remove),
         Presence::There { .. } => Ok(Due::Untouched),
+        Presence::Going => Ok(Due::NotYet(format!(
+            "the namespace {} is being deleted, and something is left in it",
+            id.name
+        ))),
         Presence::Unknown => Ok(Due::NotYet(format!(
             "nobody can tell whether {id} is gone: its kind is not served"
         ))),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lockgate_api::Work;
 use lockgate_engine::dispatch::{self, Withdraw};
+use lockgate_engine::object;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -14,6 +15,7 @@ use super::lane::Lane;
 use super::telling;
 use crate::cache::Key;
 use crate::link::{DeleteOptions, Link, LinkError};
+use crate::resource::Resource;
 use crate::state::{self, State};
 
 /// Lets a Work go, and with it what is due to go.
@@ -27,6 +29,11 @@ pub(super) async fn remove(
     if telling::is_let_go(state, key) {
         return Ok(Sent::Settled);
     }
+    if dispatch::is_stranger(&work) {
+        // Nothing of it was sent.
+        telling::let_go(state, key, &work);
+        return Ok(Sent::Settled);
+    }
     let manifest = work.spec.workload.manifests.first();
     let mut sent = Sent::Settled;
     match (due(state, &lane.cluster, &work).await?, manifest) {
@@ -34,7 +41,12 @@ pub(super) async fn remove(
         (Due::Untouched, _) | (_, None) => {}
         (decided, Some(manifest)) => {
             let keep = decided == Due::Keep;
-            let preserve = keep || work.spec.preserve_resources_on_deletion == Some(true);
+            let preserve = match work.spec.preserve_resources_on_deletion {
+                // Everything of a cluster that leaves stays with it, namespaces too.
+                _ if keep => Preserve::Everything,
+                Some(true) => Preserve::This,
+                _ => Preserve::Nothing,
+            };
             match withdraw(state, lane, link, manifest, preserve).await {
                 Ok(withdrawn) => sent = withdrawn,
                 // A cluster that leaves and cannot be reached keeps what it has, marks and all.
@@ -49,18 +61,77 @@ pub(super) async fn remove(
     Ok(sent)
 }
 
+/// What stays in a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Preserve {
+    Nothing,
+    /// The object, and so its namespace.
+    This,
+    /// Whatever is there.
+    Everything,
+}
+
+/// Has the namespace of an object that is preserved stay in the member, whenever it would go: the object would go with it.
+async fn keep_namespace(state: &State, lane: &Lane, link: &Link, manifest: &Value) -> Result<(), SendError> {
+    let name = object::meta_text(manifest, "namespace");
+    if name.is_empty() {
+        return Ok(());
+    }
+    let resource = Resource::namespaces();
+    let (key, path) = (Key::new("", name), resource.object("", name));
+    let mut known: Option<Value> = lane
+        .objects
+        .known(&resource)
+        .and_then(|objects| objects.get(&key))
+        .and_then(|cached| state::parse(&cached));
+    for _ in 0..4 {
+        let live: Value = match known.take() {
+            Some(known) => known,
+            None => match link.get(&path).await {
+                Ok(answer) => {
+                    serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?
+                }
+                // Then the object is not there either.
+                Err(LinkError::NotFound) => return Ok(()),
+                Err(error) => return Err(SendError::Member(error)),
+            },
+        };
+        let Some(marked) = dispatch::keeping(&live) else {
+            return Ok(());
+        };
+        if !state.guard.may_write() {
+            return Err(not_leading());
+        }
+        match link.replace(&path, encode(&marked)).await {
+            Ok(_) | Err(LinkError::NotFound) => return Ok(()),
+            Err(LinkError::Conflict) => {}
+            Err(error) => return Err(SendError::Member(error)),
+        }
+    }
+    Err(SendError::NotYet("the member's namespace keeps changing".into()))
+}
+
+fn not_leading() -> SendError {
+    SendError::NotYet("another controller may be leading by now".into())
+}
+
 /// Removes a member's object, or our marks on it.
 async fn withdraw(
     state: &State,
     lane: &Lane,
     link: &Link,
     manifest: &Value,
-    preserve: bool,
+    preserve: Preserve,
 ) -> Result<Sent, SendError> {
     let Some(cluster) = state.cluster(&lane.cluster) else {
         return Ok(Sent::Settled);
     };
     let Some(resource) = member_resource(&cluster, manifest) else {
+        if cluster.status.api_enablements.is_empty() {
+            return Err(SendError::NotYet(
+                "what the member serves is not known yet".into(),
+            ));
+        }
         // What the member does not serve, it does not have.
         return Ok(Sent::Settled);
     };
@@ -81,18 +152,28 @@ async fn withdraw(
                 Ok(answer) => {
                     Some(serde_json::from_slice(&answer).map_err(|e| SendError::NotYet(e.to_string()))?)
                 }
-                Err(LinkError::NotFound | LinkError::NotServed) => None,
+                Err(LinkError::NotFound) => None,
+                // It served the kind when it was last asked. Whether it does is found out by the next probe; until then
+                // this may be the word of something in between.
+                Err(LinkError::NotServed) => {
+                    return Err(SendError::NotYet(format!(
+                        "the member does not serve its {} at the moment",
+                        resource.plural
+                    )));
+                }
                 Err(error) => return Err(SendError::Member(error)),
             },
         };
-        let result = match dispatch::withdraw(manifest, live.as_ref(), preserve) {
+        let withdrawn = dispatch::withdraw(manifest, live.as_ref(), preserve != Preserve::Nothing);
+        if preserve == Preserve::This && matches!(withdrawn, Withdraw::Strip(_)) {
+            keep_namespace(state, lane, link, manifest).await?;
+        }
+        let result = match withdrawn {
             // That there is nothing to do is the member's to say.
             Withdraw::Nothing if remembered => continue,
             Withdraw::Nothing => return Ok(Sent::Member(begun.elapsed())),
             _ if !state.guard.may_write() => {
-                return Err(SendError::NotYet(
-                    "another controller may be leading by now".into(),
-                ));
+                return Err(not_leading());
             }
             Withdraw::Strip(body) => link.replace(&path, encode(&body)).await.map(drop),
             Withdraw::Delete {

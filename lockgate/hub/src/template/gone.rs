@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::revisions;
 use super::writes::{delete, delete_work, encode, replace};
-use super::{PassError, binding_key, is_for, scope_keys};
+use super::{PassError, binding_key, is_for, is_namespace, scope_keys};
 use crate::cache::Key;
 use crate::head::head;
 use crate::link::LinkError;
@@ -21,8 +21,10 @@ use crate::state::{self, State};
 pub(crate) enum Presence {
     /// It is there, with this uid.
     There { uid: String },
-    /// It is gone, or its deletion was asked for.
+    /// It is gone, or its deletion was asked for. Of a Namespace: it is gone, or nothing is left in it.
     Gone,
+    /// A Namespace whose deletion was asked for, and in which something is left.
+    Going,
     /// Nobody can tell.
     Unknown,
 }
@@ -44,7 +46,11 @@ pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence,
         Ok(body) => {
             let live: Value = serde_json::from_slice(&body).map_err(|e| PassError::NotYet(e.to_string()))?;
             if object::deleting(&live) {
-                return Ok(Presence::Gone);
+                return Ok(match is_namespace(id) && object::has_content(&live) {
+                    // What is in it may be there to stay, and would go from members with it.
+                    true => Presence::Going,
+                    false => Presence::Gone,
+                });
             }
             let _ = kind.cache.learn_read(&body);
             let uid = object::meta_text(&live, "uid").to_owned();
@@ -68,11 +74,14 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
     if binding.is_none() && works.is_empty() {
         state.verdicts.lock().remove(id);
         state.unmeasured.lock().remove(id);
+        state.status_disputes.lock().remove(id);
         return Ok(());
     }
     match presence(state, id).await? {
         Presence::Gone => {}
         Presence::There { .. } => return Err(PassError::Again),
+        // What becomes of it brings us here again.
+        Presence::Going => return Ok(()),
         Presence::Unknown => {
             tracing::warn!(template = %id, resource = %resource.plural, "its kind is going or not served: nothing is removed");
             return Ok(());
@@ -92,9 +101,12 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
         .await?;
     }
     for work in &works {
+        let key = Key::new(&work.metadata.namespace, &work.metadata.name);
         if !work.metadata.deleting() {
-            let key = Key::new(&work.metadata.namespace, &work.metadata.name);
             delete_work(state, &key).await?;
+        } else if is_namespace(id) {
+            // Somebody deleted it before, and the member waited for this.
+            state.members.wake(&key);
         }
     }
     if !works.is_empty() {
@@ -128,6 +140,7 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
     }
     state.verdicts.lock().remove(id);
     state.unmeasured.lock().remove(id);
+    state.status_disputes.lock().remove(id);
     Ok(())
 }
 

@@ -17,7 +17,9 @@ use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use lockgate_engine::place::LastPlaced;
 use serde_json::Value;
 
+use super::disputes;
 use super::needed::is_moved_by_others;
+use super::reserved;
 use super::works::{removal, short_of_replicas, targets, unwanted};
 use super::writes::{encode_status, replace_status};
 use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
@@ -227,6 +229,8 @@ fn binding_status(
         complain(RENDERED, unrendered(&verdict.unrendered), &now, conditions);
         let unplaced = verdict.unplaced.map(|why| ("SchedulingSuspended", why));
         complain("Placed", unplaced, &now, conditions);
+        let reserved_by = verdict.reserved.map(|why| ("NamespaceReserved", why));
+        complain(reserved::PROPAGATED, reserved_by, &now, conditions);
         complain("FailedOver", verdict.staying, &now, conditions);
         let disagreement = verdict
             .disagreement
@@ -468,8 +472,12 @@ async fn report_template(
         None => observe::aggregate_template_as(&template, &reports, counts, state.clock.now()),
     };
     let Some(status) = status else {
+        disputes::agrees(state, id);
         return Ok(());
     };
+    if disputes::leaves_alone(state, id, &template) {
+        return Ok(());
+    }
     let mut told = template;
     told["status"] = status;
     let body = serde_json::to_vec(&told).unwrap_or_default();

@@ -158,6 +158,57 @@ async fn a_cluster_joins_once() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_lost_is_given_again() {
+    bounded(async {
+        let (world, member) = (World::switched().await, Server::start().await);
+        world.join(&member, "m1").await;
+        let token = || async {
+            let secret = get(&world.hub.link, &Resource::secrets(), "karmada-cluster", "m1").await;
+            secret.map(|secret| secret["data"]["token"].clone())
+        };
+        let first = token().await.unwrap();
+        let mend = JoinRequest {
+            refresh: true,
+            renew_token: true,
+            token_patience: Duration::ZERO,
+            ..member.request("m1")
+        };
+        // The hub has one, of which nobody knows whether the member still takes it.
+        world.try_join(&member, &mend).await.unwrap();
+        let second = token().await.unwrap();
+        assert_ne!(first, second);
+        let path = Resource::secrets().object("karmada-cluster", "m1");
+        let deletion = lockgate_hub::DeleteOptions::default();
+        world.hub.link.delete(&path, &deletion).await.unwrap();
+        world.try_join(&member, &mend).await.unwrap();
+        assert!(token().await.is_some());
+        world.until_ready("m1", "True").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_namespace_that_becomes_reserved_is_named() {
+    bounded(async {
+        let (world, member) = (World::switched().await, Server::start().await);
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "m1"}});
+        create(&world.hub.link, namespace).await;
+        let mut said = Vec::new();
+        let request = member.request("m1");
+        let mut report = |line: &str| said.push(line.to_owned());
+        lockgate_hub::clusters::join::join_member(&world.hub.link, &member.link, &request, &mut report)
+            .await
+            .unwrap();
+        assert!(
+            said.iter()
+                .any(|line| line.contains("the namespace m1 is reserved")),
+            "{said:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_hub_without_definitions_says_what_to_do() {
     bounded(async {
         let (hub, member) = (Server::start().await, Server::start().await);

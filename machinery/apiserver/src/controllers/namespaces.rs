@@ -27,6 +27,7 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
     }
     let mut left: BTreeMap<String, usize> = BTreeMap::new();
     let mut finalizers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut refused = None;
     for resource in server.registry.stored() {
         if !resource.namespaced {
             continue;
@@ -46,7 +47,8 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
                 &WriteOptions::internal(),
             )
             .await;
-            ignore_missing(done)?;
+            // What may not be deleted stays, and the rest goes all the same.
+            refused = ignore_missing(done).err().or(refused);
             if let Some(stored) = server.store.get(&object) {
                 let what = format!("{}.{}", resource.plural, resource.group);
                 *left.entry(what).or_default() += 1;
@@ -92,14 +94,22 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
                 "ParsedGroupVersions",
                 "All legacy kube types successfully parsed",
             ),
-            (
-                "NamespaceDeletionContentFailure",
-                "ContentDeleted",
-                "All content successfully deleted, may be waiting on finalization",
-            ),
         ] {
             set_condition(status, kind, ("False", reason, message.to_owned()), &now);
         }
+        let deleted = match &refused {
+            Some(error) => (
+                "True",
+                "ContentDeletionFailed",
+                format!("Failed to delete all resource types, {} remaining: {error}", left.len()),
+            ),
+            None => (
+                "False",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization".to_owned(),
+            ),
+        };
+        set_condition(status, "NamespaceDeletionContentFailure", deleted, &now);
         set_condition(
             status,
             "NamespaceContentRemaining",
@@ -117,5 +127,6 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
         };
         set_condition(status, "NamespaceFinalizersRemaining", condition, &now);
     })
-    .await
+    .await?;
+    refused.map_or(Ok(()), Err)
 }

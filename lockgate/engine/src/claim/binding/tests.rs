@@ -193,6 +193,12 @@ fn a_first_activation_says_what_template_and_policy_say() {
     assert_eq!(spec, expected);
     assert_eq!(spec["replicaRequirements"]["resourceRequest"]["cpu"], "100m");
 
+    let imports = json!({ "placement": {}, "resourceSelectors": [
+        { "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceImport" },
+    ] });
+    let import = self::policy(imports);
+    assert!(activated_spec(&import, &template(), None).propagate_deps);
+
     let config_map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "c" } });
     let spec = activated_spec(&policy, &config_map, Some(&full()));
     assert_eq!((spec.replicas, spec.replica_requirements), (0, None));

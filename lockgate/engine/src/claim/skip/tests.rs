@@ -113,3 +113,55 @@ fn what_others_propagate() {
         assert_eq!(skip_template(&template), expected, "{value:?}");
     }
 }
+
+#[test]
+fn what_somebody_leaves_alone() {
+    let skips = Skips::parse(
+        "networking.k8s.io; apps/v1/deployment,StatefulSet;batch/v1beta1;v1/Secret",
+        Some("kube-.*,ingress-.*,edge"),
+    )
+    .unwrap();
+    for (api_version, kind, expected) in [
+        ("networking.k8s.io/v1", "Ingress", true),
+        ("networking.k8s.io/v1beta1", "IngressClass", true),
+        ("apps/v1", "Deployment", true),
+        ("apps/v1", "StatefulSet", true),
+        ("apps/v1", "DaemonSet", false),
+        ("apps/v2", "Deployment", false),
+        ("batch/v1beta1", "CronJob", true),
+        ("batch/v1", "CronJob", false),
+        ("v1", "Secret", true),
+        ("v1", "ConfigMap", false),
+        ("work.karmada.io/v1alpha1", "Work", true),
+    ] {
+        assert_eq!(
+            skips.skip_kind(api_version, kind),
+            expected,
+            "{api_version} {kind}"
+        );
+    }
+    for (namespace, expected) in [
+        ("kube-system", true),
+        ("ingress-nginx", true),
+        ("my-ingress-nginx", false),
+        ("edge", true),
+        ("edge-1", false),
+        ("shop", false),
+    ] {
+        assert_eq!(skips.skip_namespace(namespace), expected, "{namespace}");
+    }
+    // Who names others names all of them.
+    assert!(
+        !Skips::parse("", Some("edge"))
+            .unwrap()
+            .skip_namespace("kube-system")
+    );
+    assert!(Skips::parse("", None).unwrap().skip_namespace("kube-system"));
+    assert!(
+        Skips::parse("a/b/c/d", None)
+            .unwrap_err()
+            .contains("GROUP/VERSION/KIND")
+    );
+    assert!(Skips::parse("apps//Deployment", None).is_err());
+    assert!(Skips::parse("", Some("(")).unwrap_err().contains("is no pattern"));
+}
