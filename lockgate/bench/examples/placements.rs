@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject, ListParams, WatchParams};
+use http_body_util::BodyExt as _;
 use lockgate_hub::{ConnectError, Connector, Guard, Hub, HubOptions, Link, Resource};
 use machinery_apiserver::{ApiServer, Options};
 use machinery_auth::{Pki, UserInfo};
@@ -114,24 +113,26 @@ impl World {
     }
 }
 
-/// When the last event of a kind came, followed from now on.
+/// When the last event of a kind came, followed from now on. Nothing is read of it: that would be done on the cores that are
+/// measured.
 async fn follow(client: kube::Client, resource: &Resource) -> Arc<Mutex<Instant>> {
-    let kind = ApiResource {
-        group: resource.group.clone(),
-        version: resource.version.clone(),
-        api_version: resource.api_version(),
-        kind: resource.kind.clone(),
-        plural: resource.plural.clone(),
+    let path = resource.collection("");
+    let ask = |query: &str| {
+        let request = http::Request::get(format!("{path}?{query}"));
+        client.send(request.body(kube::client::Body::empty()).unwrap())
     };
-    let api: Api<DynamicObject> = Api::all_with(client, &kind);
-    let listed = api.list_metadata(&ListParams::default()).await.unwrap();
-    let from = listed.metadata.resource_version.unwrap_or_default();
+    let listed = ask("limit=1").await.unwrap().into_body();
+    let listed = listed.collect().await.unwrap().to_bytes();
+    let listed: Value = serde_json::from_slice(&listed).unwrap();
+    let from = listed["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let answer = ask(&format!("watch=true&resourceVersion={from}")).await;
+    let mut events = answer.unwrap().into_body();
     let last = Arc::new(Mutex::new(Instant::now()));
     let seen = Arc::clone(&last);
     tokio::spawn(async move {
-        let events = api.watch_metadata(&WatchParams::default(), &from).await;
-        let mut events = events.unwrap().boxed();
-        while let Some(Ok(_)) = events.next().await {
+        // As long as its client.
+        let _client = client;
+        while let Some(Ok(_)) = events.frame().await {
             *seen.lock().unwrap() = Instant::now();
         }
     });

@@ -203,18 +203,31 @@ impl Link {
 
     /// Deletes an object, and says whether it is gone.
     pub async fn delete_answer(&self, path: &str, options: &DeleteOptions) -> Result<Deleted, LinkError> {
+        let deleted = self.delete_noting(path, options, || ());
+        deleted.await.map(|(answer, ())| answer)
+    }
+
+    /// Deletes an object, and notes it like [`Link::create_noting`].
+    pub(crate) async fn delete_noting<T>(
+        &self,
+        path: &str,
+        options: &DeleteOptions,
+        begin: impl FnOnce() -> T,
+    ) -> Result<(Deleted, T), LinkError> {
         let body = serde_json::to_vec(&DeleteBody::from(options))
             .map_err(|e| LinkError::BadAnswer(format!("cannot encode delete options: {e}")))?;
         let _turn = self.turn().await?;
+        let noted = begin();
         let answer = self
             .ask(request(Method::DELETE, path, JSON, Some((JSON, body)))?)
             .await?;
         let lasting = serde_json::from_slice::<Lasting>(&answer).is_ok_and(|object| object.lasts());
-        Ok(if lasting {
+        let deleted = if lasting {
             Deleted::Going(answer)
         } else {
             Deleted::Gone
-        })
+        };
+        Ok((deleted, noted))
     }
 
     /// Opens a stream: the answer's head came in time, its body has no end that we know.

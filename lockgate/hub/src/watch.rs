@@ -253,7 +253,10 @@ impl Follower {
                 self.cache.await_answers(object).await?;
                 self.cache.watch_item(object)?;
             }
-            "DELETED" => self.cache.watch_deleted(object)?,
+            "DELETED" => {
+                self.cache.await_answers(object).await?;
+                self.cache.watch_deleted(object)?;
+            }
             "BOOKMARK" => {
                 if !self.cache.watch_bookmark(object)? {
                     return Ok(Some(End::Relist));

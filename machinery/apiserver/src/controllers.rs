@@ -271,14 +271,10 @@ impl<'k> Place<'k> {
 pub(crate) fn resource_of(server: &Inner, key: &str) -> Option<Arc<Resource>> {
     let place = Place::of(key);
     let group = if place.group == "core" { "" } else { place.group };
-    let all = || {
-        built_in()
-            .resources()
-            .iter()
-            .cloned()
-            .chain(server.registry.custom().resources().to_vec())
-    };
-    all().find(|r| r.group == group && r.plural == place.plural && r.conversion().is_none())
+    let is = |r: &&Arc<Resource>| r.group == group && r.plural == place.plural && r.conversion().is_none();
+    let custom = server.registry.custom();
+    let mut all = built_in().resources().iter().chain(custom.resources());
+    all.find(is).cloned()
 }
 
 /// The keys under a prefix.

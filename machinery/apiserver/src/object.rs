@@ -124,7 +124,7 @@ pub(crate) struct Links {
 }
 
 /// One owner of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct OwnerReference {
     pub(crate) api_version: String,

@@ -9,6 +9,7 @@ use super::policies::{GROUP, VERSION};
 use super::schema::{LABEL_VALUE_LENGTH, QUALIFIED_NAME, QUALIFIED_NAME_LENGTH};
 use super::{access, clusters, ocm};
 use crate::keys;
+use crate::ocm::cluster::JOINED;
 
 /// What a policy is made from.
 struct Policy {
@@ -33,6 +34,7 @@ pub(super) fn policies() -> Vec<Value> {
         deletion_protected(),
         grants(),
         replicated(),
+        taint_times(),
     ]
     .into_iter()
     .flat_map(Policy::build)
@@ -336,8 +338,8 @@ fn deletion_protected() -> Policy {
 }
 
 /// Who accepts a cluster may update its `accept`, and who binds a set may create its `bind`: rights to subresources that
-/// are not there, as OCM grants them.
-fn rights() -> [Policy; 2] {
+/// are not there, as OCM grants them. To delete a ManagedCluster that was denied is to accept it: the controllers make it again.
+fn rights() -> [Policy; 3] {
     let may = |resource: &str, subresource: &str, name: &str, verb: &str| {
         format!(
             "authorizer.group('{}').resource('{resource}').subresource('{subresource}').name({name}).check('{verb}').allowed()",
@@ -363,6 +365,29 @@ fn rights() -> [Policy; 2] {
                     may("managedclusters", "accept", "object.metadata.name", "update")
                 ),
                 "spec.hubAcceptsClient: to accept a cluster needs the right to update managedclusters/accept",
+            )],
+        },
+        Policy {
+            name: "lockgate-forget-denied-clusters",
+            rules: vec![resources(ocm::GROUP, "*", &["DELETE"], &["managedclusters"])],
+            label: None,
+            user: None,
+            variables: vec![(
+                "joined",
+                format!(
+                    "(has(oldObject.metadata.annotations) && '{}' in oldObject.metadata.annotations) || \
+                     (has(oldObject.status) && has(oldObject.status.conditions) && \
+                     oldObject.status.conditions.exists(c, c.type == '{JOINED}' && c.status == 'True'))",
+                    crate::ocm::COPIED_LABELS
+                ),
+            )],
+            validations: vec![forbidden(
+                format!(
+                    "oldObject.spec.hubAcceptsClient || !variables.joined || {}",
+                    may("managedclusters", "accept", "oldObject.metadata.name", "update")
+                ),
+                "spec.hubAcceptsClient: the cluster was denied, and to delete this accepts it again: that needs the right to \
+                 update managedclusters/accept",
             )],
         },
         Policy {
@@ -416,6 +441,38 @@ fn replicated() -> Policy {
                 "spec.remediationAction: must be given, or every ConfigurationPolicy of spec.policy-templates must have its own",
             ),
         ],
+    }
+}
+
+/// Tolerations count from the time of a taint, so that one that is changed must not keep its old one: the controllers fill in
+/// what is left out. They are not asked who they are: what they write is the time of a taint that has none, and their own taints.
+fn taint_times() -> Policy {
+    let (unreachable, unavailable) = (crate::ocm::TAINT_UNREACHABLE, crate::ocm::TAINT_UNAVAILABLE);
+    let has_taints = |object: &str| format!("has({object}.spec) && has({object}.spec.taints)");
+    let value = |taint: &str| format!("(has({taint}.value) ? {taint}.value : '')");
+    let timed = |taint: &str| format!("has({taint}.timeAdded) && {taint}.timeAdded != null");
+    Policy {
+        name: "lockgate-taint-times",
+        rules: vec![resources(ocm::GROUP, "*", &["UPDATE"], &["managedclusters"])],
+        label: None,
+        user: None,
+        variables: vec![(
+            "before",
+            format!("{} ? oldObject.spec.taints : []", has_taints("oldObject")),
+        )],
+        validations: vec![validation(
+            format!(
+                "!({}) || object.spec.taints.all(t, !({}) || t.key == '{unreachable}' || t.key == '{unavailable}' || \
+                 variables.before.exists(o, o.key == t.key && o.effect == t.effect && {} == {} && \
+                 (!({}) || o.timeAdded == t.timeAdded)))",
+                has_taints("object"),
+                timed("t"),
+                value("o"),
+                value("t"),
+                timed("o"),
+            ),
+            "spec.taints[].timeAdded is filled in: leave it out of a taint that is new or changed",
+        )],
     }
 }
 

@@ -268,9 +268,9 @@ pub struct ClusterDecision {
     pub cluster_name: String,
     /// Always empty.
     pub reason: String,
-    /// Everything else (`score`, which is not written here).
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
+    /// Not written here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<i32>,
 }
 
 /// What an add-on thinks of a cluster; in the namespace of the cluster.

@@ -1,5 +1,6 @@
 //! What is accepted of OCM's kinds, what is filled in, what tables show, and who may accept and bind.
 
+use lockgate_api::ocm::COPIED_LABELS;
 use serde_json::{Value, json};
 
 use crate::harness::{NAMESPACE, Server, path, sample};
@@ -9,6 +10,7 @@ pub(crate) async fn check(server: &Server) {
     accepted(server).await;
     names(server).await;
     statuses(server).await;
+    taint_times(server).await;
     rights(server).await;
 }
 
@@ -247,6 +249,58 @@ async fn statuses(server: &Server) {
     }
 }
 
+/// When a taint counts from is not up to who writes it: one that is new or changed gets its time from the controllers.
+async fn taint_times(server: &Server) {
+    let taint = |effect: &str, time: Value| {
+        let mut taint = json!({"key": "gpu", "value": "yes", "effect": effect});
+        if !time.is_null() {
+            taint["timeAdded"] = time;
+        }
+        taint
+    };
+    let (then, later) = ("2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z");
+    let taints = |taints: Value| json!({"spec": {"taints": taints}});
+    let object = sample(
+        "ManagedCluster",
+        &json!({"taints": [taint("NoSelect", json!(then))]}),
+    );
+    let cluster = server.create(&object).await.granted();
+    let system = json!({"key": "cluster.open-cluster-management.io/unreachable", "effect": "NoSelect", "timeAdded": later});
+    for (change, good) in [
+        (taints(json!([taint("NoSelect", json!(then))])), true),
+        (taints(json!([taint("NoSelect", json!(later))])), false),
+        (taints(json!([taint("NoSelectIfNew", json!(then))])), false),
+        (taints(json!([taint("NoSelectIfNew", Value::Null)])), true),
+        // What the controllers write.
+        (taints(json!([taint("NoSelectIfNew", json!(later))])), true),
+        (
+            taints(json!([taint("NoSelectIfNew", json!(later)), system])),
+            true,
+        ),
+        (json!({"metadata": {"labels": {"a": "b"}}}), true),
+        (
+            taints(json!([{"key": "new", "effect": "NoSelect", "timeAdded": later}])),
+            false,
+        ),
+        (taints(json!([{"key": "new", "effect": "NoSelect"}])), true),
+        (taints(Value::Null), true),
+    ] {
+        let answer = server.merge(&cluster, &change, None).await;
+        assert_eq!(
+            answer.code,
+            if good { 200 } else { 422 },
+            "{change} {}",
+            answer.body
+        );
+        assert!(
+            good || answer.message().contains("spec.taints[].timeAdded"),
+            "{}",
+            answer.message()
+        );
+    }
+    server.delete(&cluster).await.granted();
+}
+
 /// Whoever accepts a cluster or binds a set needs the right to do so.
 async fn rights(server: &Server) {
     let group = "cluster.open-cluster-management.io";
@@ -310,4 +364,18 @@ async fn rights(server: &Server) {
             .until("rights", async || (try_it().await.code == wanted).then_some(()))
             .await;
     }
+    // To delete one that was denied after it joined is to accept it: the controllers make it again.
+    let delete = async |name: &str, annotations: Value| {
+        let mut object = named("ManagedCluster", name, json!({}));
+        object["metadata"]["annotations"] = annotations;
+        server.create(&object).await.granted();
+        let headers = [("impersonate-user", "half")];
+        server.send("DELETE", &path(&object), &headers, None).await.code
+    };
+    assert_eq!(delete("never-joined", json!({})).await, 200);
+    assert_eq!(delete("denied", json!({COPIED_LABELS: "a"})).await, 403);
+    server
+        .delete(&named("ManagedCluster", "denied", json!({})))
+        .await
+        .granted();
 }

@@ -9,7 +9,7 @@ use lockgate_api::ocm::{
     ManagedClusterSetBinding, PLACEMENT, Placement, PlacementDecision,
 };
 use lockgate_engine::placement::explain::{Explained, explain, kept};
-use lockgate_engine::placement::prioritize::{Context, Scores};
+use lockgate_engine::placement::prioritize::{Context, Scores, end};
 use lockgate_engine::placement::sets::choose;
 use lockgate_engine::placement::{
     Candidate, Choice, Input, Kept, Membership, Outcome, Published, Rules, decide, tell,
@@ -105,22 +105,25 @@ pub(super) async fn gather(hub: &Connection, namespace: &str, name: &str) -> Res
 /// The scores that count at a time.
 struct ScoresAt<'a>(&'a [AddOnPlacementScore], Timestamp);
 
+impl ScoresAt<'_> {
+    fn find(&self, cluster: &str, resource: &str) -> Option<&AddOnPlacementScore> {
+        let mut all = self.0.iter();
+        all.find(|score| score.metadata.namespace == cluster && score.metadata.name == resource)
+    }
+}
+
 impl Scores for ScoresAt<'_> {
     fn all(&self, cluster: &str, resource: &str) -> Vec<(String, i64)> {
-        let of = |score: &&AddOnPlacementScore| {
-            let end = score
-                .status
-                .valid_until
-                .as_deref()
-                .and_then(|time| time.parse().ok());
-            score.metadata.namespace == cluster
-                && score.metadata.name == resource
-                && end.is_none_or(|end: Timestamp| self.1 < end)
-        };
-        let scores = self.0.iter().filter(of).flat_map(|score| &score.status.scores);
+        let score = self.find(cluster, resource);
+        let valid = score.filter(|score| end(score).is_none_or(|end| self.1 < end));
+        let scores = valid.into_iter().flat_map(|score| &score.status.scores);
         scores
             .map(|score| (score.name.clone(), i64::from(score.value)))
             .collect()
+    }
+
+    fn ended(&self, cluster: &str, resource: &str) -> Option<Timestamp> {
+        end(self.find(cluster, resource)?).filter(|end| *end <= self.1)
     }
 }
 
@@ -128,17 +131,18 @@ impl Objects {
     /// Decides, and explains.
     pub(super) fn answer(&self, now: Timestamp) -> Answer {
         let metadata = &self.placement.metadata;
-        let is_own = |decision: &&PlacementDecision| {
-            decision.metadata.namespace == metadata.namespace
-                && decision.metadata.label(PLACEMENT) == Some(&metadata.name)
-        };
-        let published: Vec<Published> = self.decisions.iter().filter(is_own).map(published).collect();
+        let published: Vec<Published<'_>> = self
+            .decisions
+            .iter()
+            .filter(|decision| self.is_own(decision))
+            .map(published)
+            .collect();
         let decided: BTreeSet<&str> = published
             .iter()
-            .flat_map(|decision| decision.clusters.iter().map(String::as_str))
+            .flat_map(|decision| decision.clusters.iter().copied())
             .collect();
         let mut others: BTreeMap<&str, usize> = BTreeMap::new();
-        for decision in self.decisions.iter().filter(|decision| !is_own(decision)) {
+        for decision in self.decisions.iter().filter(|decision| !self.is_own(decision)) {
             for cluster in decision.clusters() {
                 *others.entry(cluster).or_insert(0) += 1;
             }
@@ -205,8 +209,14 @@ impl Objects {
     }
 
     fn status(&self, choice: &Choice, outcome: &Outcome<'_>, now: Timestamp) -> PlacementStatus {
-        let before = self.placement.status.clone().unwrap_or_default();
-        tell::status(&before, &self.placement.metadata.name, choice, outcome, now)
+        let own = self.decisions.iter().filter(|decision| self.is_own(decision));
+        tell::status(&self.placement, own, choice, outcome, now)
+    }
+
+    fn is_own(&self, decision: &PlacementDecision) -> bool {
+        let metadata = &self.placement.metadata;
+        decision.metadata.namespace == metadata.namespace
+            && decision.metadata.label(PLACEMENT) == Some(&metadata.name)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -227,13 +237,13 @@ impl Objects {
     }
 }
 
-fn published(decision: &PlacementDecision) -> Published {
+fn published(decision: &PlacementDecision) -> Published<'_> {
     let metadata = &decision.metadata;
     let index = metadata.label(GROUP_INDEX).and_then(|index| index.parse().ok());
     Published {
-        name: metadata.name.clone(),
+        name: &metadata.name,
         group: index.zip(metadata.label(GROUP_NAME).map(str::to_owned)),
-        clusters: decision.clusters().map(str::to_owned).collect(),
+        clusters: decision.clusters().collect(),
     }
 }
 

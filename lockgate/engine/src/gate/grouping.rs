@@ -142,7 +142,7 @@ pub fn cut<M: Member>(
     if groups.is_empty() {
         groups.push(DecisionGroup::default());
     }
-    Ok(Groups::new(groups))
+    Ok(Groups::ordered(groups))
 }
 
 fn push<M: Member>(groups: &mut Vec<DecisionGroup>, name: &str, members: Vec<&M>, size: usize) {

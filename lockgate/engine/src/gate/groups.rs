@@ -116,6 +116,12 @@ impl Groups {
         Self { groups, members }
     }
 
+    /// Groups that are in order, of clusters that are in order and each in one group only.
+    pub(super) fn ordered(groups: Vec<DecisionGroup>) -> Self {
+        let members = by_name(&groups);
+        Self { groups, members }
+    }
+
     /// One group without a name.
     pub fn single(clusters: impl IntoIterator<Item = String>) -> Self {
         Self::new([DecisionGroup {

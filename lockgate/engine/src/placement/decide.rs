@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::prioritize::{Context, Part, score, total};
+use super::prioritize::{self, Context, Part, score, total};
 use super::sets::Unknown;
 use super::{Candidate, Choice, Misconfigured, Rules, taints};
 use crate::gate::grouping::cut;
@@ -62,6 +62,8 @@ pub struct Decided<'a> {
     pub selected: usize,
     /// How many fewer there are than were asked for.
     pub unscheduled: usize,
+    /// What would have counted, but ran out: clusters, and their AddOnPlacementScores.
+    pub expired: Vec<(&'a str, &'a str)>,
     /// When to decide again although nothing changes.
     pub recheck: Option<Timestamp>,
 }
@@ -132,11 +134,12 @@ fn decided<'a>(
         verdicts.push((*cluster, verdict));
     }
     let mut unscheduled = 0;
-    let mut scores = Vec::new();
+    let (mut scores, mut expired) = (Vec::new(), Vec::new());
     if let Some(number) = input.rules.number {
         unscheduled = number.saturating_sub(fit.len());
         if number < fit.len() {
             scores = ranked(input, &fit);
+            expired = prioritize::expired(&input.rules.prioritizers, &fit, input.context.scores);
             fit = scores.iter().take(number).map(|(cluster, _)| *cluster).collect();
             let chosen: BTreeSet<&str> = fit.iter().map(|cluster| cluster.name()).collect();
             for (cluster, verdict) in &mut verdicts {
@@ -154,12 +157,14 @@ fn decided<'a>(
         groups,
         selected: fit.len(),
         unscheduled,
+        expired,
         recheck,
     })
 }
 
-/// Clusters in the order of preference, with their scores. Of two that are as good, the one that is decided comes first:
-/// nothing moves for nothing.
+/// Clusters in the order of preference, with their scores. One that is decided and does not answer comes before all others: what
+/// is said of it runs out with its silence, and only a toleration takes it away. Of two that are as good, the one that is decided
+/// comes first: nothing moves for nothing.
 pub fn ranked<'a>(input: &Input<'a>, clusters: &[&'a Candidate]) -> Vec<(&'a Candidate, Vec<Part<'a>>)> {
     let scores = score(
         &input.rules.prioritizers,
@@ -170,7 +175,9 @@ pub fn ranked<'a>(input: &Input<'a>, clusters: &[&'a Candidate]) -> Vec<(&'a Can
     let mut ranked: Vec<(&'a Candidate, Vec<Part<'a>>)> = clusters.iter().copied().zip(scores).collect();
     ranked.sort_by_cached_key(|(cluster, parts)| {
         let name = cluster.name();
-        (Reverse(total(parts)), !(input.is_decided)(name), name)
+        let decided = (input.is_decided)(name);
+        let stays = decided && taints::is_silent(cluster);
+        (!stays, Reverse(total(parts)), !decided, name)
     });
     ranked
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::decide::ranked;
-use super::prioritize::total;
+use super::prioritize::{self, total};
 use super::publish::Published;
 use super::{Candidate, Choice, Decided, Input, Outcome, Verdict};
 
@@ -35,7 +35,7 @@ pub fn explain<'a>(
     input: &Input<'a>,
     outcome: &Outcome<'a>,
     fleet: &'a [Candidate],
-    published: &[Published],
+    published: &[Published<'_>],
 ) -> Vec<Explained> {
     match outcome {
         Outcome::Decided(decided) => of_decided(input, decided, fleet),
@@ -44,11 +44,11 @@ pub fn explain<'a>(
 }
 
 /// What is to be said while a placement cannot be read: what was decided before is kept.
-pub fn kept(fleet: &[Candidate], published: &[Published]) -> Vec<Explained> {
+pub fn kept(fleet: &[Candidate], published: &[Published<'_>]) -> Vec<Explained> {
     fleet
         .iter()
         .map(|cluster| {
-            let holds = |decision: &&Published| decision.clusters.contains(cluster.name());
+            let holds = |decision: &&Published<'_>| decision.clusters.contains(cluster.name());
             let selected = published.iter().any(|decision| holds(&decision));
             let why = match selected {
                 true => "it was decided before, and that is kept",
@@ -102,12 +102,15 @@ fn of_decided<'a>(input: &Input<'a>, decided: &Decided<'a>, fleet: &'a [Candidat
             let name = cluster.name();
             let verdict = verdicts.get(name).copied();
             let at = groups.get(name).map(|at| &decided.groups[*at]);
+            let mut words = vec![why(input, cluster, verdict, last)];
+            words.extend(ended(input, cluster, verdict));
+            words.retain(|words| !words.is_empty());
             Explained {
                 cluster: name.to_owned(),
                 selected: verdict == Some(Verdict::Selected),
                 group: at.map(|group| (group.index, group.name.clone())),
                 scores: scores.get(name).cloned().unwrap_or_default(),
-                why: why(input, cluster, verdict, last),
+                why: words.join("; "),
             }
         })
         .collect()
@@ -145,6 +148,20 @@ fn why(input: &Input<'_>, cluster: &Candidate, verdict: Option<Verdict>, last: O
     }
 }
 
+/// Which scores of a cluster would count if they had not run out.
+fn ended(input: &Input<'_>, cluster: &Candidate, verdict: Option<Verdict>) -> Vec<String> {
+    if !matches!(verdict, Some(Verdict::Selected | Verdict::Limit)) {
+        return Vec::new();
+    }
+    let scores = input.context.scores;
+    let expired = prioritize::expired(&input.rules.prioritizers, &[cluster], scores);
+    let ends = expired.into_iter().filter_map(|(cluster, resource)| {
+        let end = scores.ended(cluster, resource)?.strftime("%Y-%m-%dT%H:%M:%SZ");
+        Some(format!("its AddOnPlacementScore {resource} ran out at {end}"))
+    });
+    ends.collect()
+}
+
 /// What would keep a cluster out if it were not decided already.
 fn still(input: &Input<'_>, cluster: &Candidate) -> String {
     let decided = (input.is_decided)(cluster.name());
@@ -158,6 +175,9 @@ fn still(input: &Input<'_>, cluster: &Candidate) -> String {
             "until {}, when a toleration runs out",
             until.strftime("%Y-%m-%dT%H:%M:%SZ")
         ),
+        _ if decided && super::taints::is_silent(cluster) => {
+            "it does not answer and was selected before".to_owned()
+        }
         _ => String::new(),
     }
 }

@@ -30,7 +30,8 @@ pub fn mirror(cluster: &Cluster, present: Option<&ManagedCluster>, now: Timestam
     let ready = Condition::find(&cluster.status.conditions, READY)?;
     let available = available(ready);
     let mut next = present.cloned().unwrap_or_default();
-    let joins = !next.joined();
+    // Of one that was mirrored before that stays as somebody left it, also when a backup or a careless tool lost the status.
+    let joins = !next.joined() && next.metadata.annotation(COPIED_LABELS).is_none();
     next.metadata.name.clone_from(&cluster.metadata.name);
     copy_labels(cluster, &mut next);
     // Whoever joins a cluster accepts it; afterwards that is up to the ManagedCluster.

@@ -1,8 +1,9 @@
 //! Prioritizers: which of the clusters that qualify are preferred.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use lockgate_api::ocm::placement::PrioritizerPolicy;
+use jiff::Timestamp;
+use lockgate_api::ocm::placement::{AddOnPlacementScore, PrioritizerPolicy};
 
 use super::{Candidate, Misconfigured};
 
@@ -45,6 +46,15 @@ impl std::fmt::Display for Prioritizer {
 pub trait Scores {
     /// The scores of an AddOnPlacementScore in the namespace of a cluster, as far as they count.
     fn all(&self, cluster: &str, resource: &str) -> Vec<(String, i64)>;
+
+    /// When an AddOnPlacementScore ran out, if that is why it does not count.
+    fn ended(&self, cluster: &str, resource: &str) -> Option<Timestamp>;
+}
+
+/// Until when what an add-on says counts; absent: for ever.
+pub fn end(score: &AddOnPlacementScore) -> Option<Timestamp> {
+    let until = score.status.valid_until.as_deref();
+    until.and_then(|time| time.parse().ok())
 }
 
 /// What there is to know of other placements and of add-ons.
@@ -142,6 +152,27 @@ pub fn score<'a>(
     scores
 }
 
+/// The AddOnPlacementScores that would count, but ran out: of which cluster, and which.
+pub fn expired<'a>(
+    prioritizers: &'a [(Prioritizer, i64)],
+    clusters: &[&'a Candidate],
+    scores: &dyn Scores,
+) -> Vec<(&'a str, &'a str)> {
+    let asked = prioritizers
+        .iter()
+        .filter_map(|(prioritizer, _)| match prioritizer {
+            Prioritizer::AddOn { resource, .. } => Some(resource.as_str()),
+            _ => None,
+        });
+    // Two scores of one resource run out together.
+    let asked: BTreeSet<&str> = asked.collect();
+    let all = asked
+        .into_iter()
+        .flat_map(|resource| clusters.iter().map(move |cluster| (cluster.name(), resource)));
+    all.filter(|(cluster, resource)| scores.ended(cluster, resource).is_some())
+        .collect()
+}
+
 /// All that counts for a cluster.
 pub fn total(parts: &[Part<'_>]) -> i64 {
     parts.iter().map(|(_, score, weight)| score * weight).sum()
@@ -152,7 +183,9 @@ fn of_each(clusters: &[&Candidate], score: impl Fn(&str) -> i64) -> Vec<i64> {
 }
 
 /// The more other placements use a cluster, the less it gets. That is asked about clusters that are not decided: one that is
-/// has the best of it, whatever the weight. What is decided moves for a reason of its own, and a restart moves nothing.
+/// has the best of it, whatever the weight. Else two placements that share a cluster and are decided at the same moment would both
+/// make way, and meet again on the next one, each time that anything wakes them; and a restart would move what others came to
+/// after it was decided.
 fn balance(cluster: &str, context: &Context<'_>) -> i64 {
     let count = (context.used)(cluster);
     if count == 0 || context.most_used == 0 {

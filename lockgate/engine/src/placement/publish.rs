@@ -14,13 +14,13 @@ pub type GroupLabels = (u32, String);
 
 /// A decision as it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Published {
+pub struct Published<'a> {
     /// The name of the object.
-    pub name: String,
-    /// Its group; absent if its labels say none.
+    pub name: &'a str,
+    /// Its group; absent if its labels say none, or it does not say whose it is.
     pub group: Option<GroupLabels>,
     /// Its clusters.
-    pub clusters: BTreeSet<String>,
+    pub clusters: BTreeSet<&'a str>,
 }
 
 /// One write.
@@ -42,7 +42,7 @@ pub fn decision_name(placement: &str, number: usize) -> String {
 }
 
 /// The writes that bring the decisions there. None if they are as they should be.
-pub fn steps(placement: &str, present: &[Published], groups: &Groups) -> Vec<Step> {
+pub fn steps(placement: &str, present: Vec<Published<'_>>, groups: &Groups) -> Vec<Step> {
     let wanted: Vec<(String, Slot<'_>)> = decision_parts(groups)
         .into_iter()
         .map(|part| {
@@ -53,7 +53,20 @@ pub fn steps(placement: &str, present: &[Published], groups: &Groups) -> Vec<Ste
             (decision_name(placement, part.number), slot)
         })
         .collect();
-    Plan::new(placement, present, &wanted).run(&wanted)
+    let slots: BTreeMap<String, Slot<'_>> = present
+        .into_iter()
+        .map(|decision| {
+            let slot = Slot {
+                group: decision.group,
+                clusters: decision.clusters,
+            };
+            (decision.name.to_owned(), slot)
+        })
+        .collect();
+    if slots.len() == wanted.len() && wanted.iter().all(|(name, slot)| slots.get(name) == Some(slot)) {
+        return Vec::new();
+    }
+    Plan::new(placement, slots, &wanted).run(&wanted)
 }
 
 /// What a decision holds.
@@ -76,18 +89,10 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(placement: &'a str, present: &'a [Published], wanted: &'a [(String, Slot<'a>)]) -> Self {
+    fn new(placement: &'a str, slots: BTreeMap<String, Slot<'a>>, wanted: &'a [(String, Slot<'a>)]) -> Self {
         let mut named: HashMap<&str, usize> = HashMap::new();
-        let mut slots = BTreeMap::new();
-        for decision in present {
-            for cluster in &decision.clusters {
-                *named.entry(cluster).or_insert(0) += 1;
-            }
-            let slot = Slot {
-                group: decision.group.clone(),
-                clusters: decision.clusters.iter().map(String::as_str).collect(),
-            };
-            slots.insert(decision.name.clone(), slot);
+        for cluster in slots.values().flat_map(|slot| slot.clusters.iter().copied()) {
+            *named.entry(cluster).or_insert(0) += 1;
         }
         let mut groups = HashMap::new();
         for (_, slot) in wanted {
@@ -105,23 +110,25 @@ impl<'a> Plan<'a> {
     }
 
     fn run(mut self, wanted: &[(String, Slot<'a>)]) -> Vec<Step> {
+        let mut open: Vec<&(String, Slot<'a>)> = wanted.iter().collect();
         loop {
             let before = self.steps.len();
-            let mut blocked = Vec::new();
-            for (name, slot) in wanted {
+            open.retain(|(name, slot)| {
                 while !self.is(name, slot) {
                     if !self.advance(name, slot) {
-                        blocked.push((name, slot));
-                        break;
+                        return true;
                     }
                 }
-            }
-            if blocked.is_empty() {
+                false
+            });
+            if open.is_empty() {
                 break;
             }
             if self.steps.len() == before {
-                self.unblock(&blocked);
+                self.unblock(&open);
             }
+            // Where everybody moves up by one, each decision waits for its neighbour: the end of the line comes next.
+            open.reverse();
         }
         // Everybody is where he should be, so that nobody is missed in what is left.
         let names: BTreeSet<&String> = wanted.iter().map(|(name, _)| name).collect();
@@ -172,9 +179,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Makes a step possible where none is.
-    fn unblock(&mut self, blocked: &[(&String, &Slot<'a>)]) {
+    fn unblock(&mut self, blocked: &[&(String, Slot<'a>)]) {
         for (name, wanted) in blocked {
-            let Some(slot) = self.slots.get(*name) else {
+            let Some(slot) = self.slots.get(name) else {
                 continue;
             };
             let union: BTreeSet<&str> = slot.clusters.union(&wanted.clusters).copied().collect();
@@ -188,7 +195,7 @@ impl<'a> Plan<'a> {
         let Some((name, wanted)) = blocked.first() else {
             return;
         };
-        let Some(slot) = self.slots.get(*name) else { return };
+        let Some(slot) = self.slots.get(name) else { return };
         let keeps = slot.group == wanted.group;
         let stuck = slot
             .clusters

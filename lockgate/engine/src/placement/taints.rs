@@ -69,6 +69,15 @@ pub fn tolerated(
     }
 }
 
+/// Whether a cluster does not answer, or says that it is not well.
+pub fn is_silent(cluster: &Candidate) -> bool {
+    cluster.cluster.spec.taints.iter().any(tells_of_silence)
+}
+
+fn tells_of_silence(taint: &Taint) -> bool {
+    taint.key == TAINT_UNREACHABLE || taint.key == TAINT_UNAVAILABLE
+}
+
 /// Whether one taint is tolerated, and until when.
 fn one(
     tolerations: &[Toleration],
@@ -89,8 +98,7 @@ fn one(
         .iter()
         .filter(|toleration| matches(toleration, taint))
         .peekable();
-    let silent = decided && (taint.key == TAINT_UNREACHABLE || taint.key == TAINT_UNAVAILABLE);
-    if silent && matching.peek().is_none() {
+    if decided && tells_of_silence(taint) && matching.peek().is_none() {
         return Ok(None);
     }
     // The toleration that lasts longest counts.

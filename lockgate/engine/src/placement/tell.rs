@@ -3,31 +3,45 @@
 use jiff::Timestamp;
 use lockgate_api::meta::Condition;
 use lockgate_api::ocm::placement::{DecisionGroupStatus, MISCONFIGURED, PlacementStatus, SATISFIED};
+use lockgate_api::ocm::{Placement, PlacementDecision};
 
 use super::prioritize::total;
 use super::publish::decision_name;
-use super::sets::Unknown;
 use super::{Choice, Decided, Kept, Outcome, Verdict};
 use crate::gate::grouping::decision_parts;
+use crate::gate::groups::{Agreed, Groups};
 
+/// What is said where somebody took or changed decisions that nobody can make again.
+const TORN: &str = "; not all of them are there as they were decided, and whoever follows this placement waits until it is mended";
+/// So many scores that ran out are named.
+const NAMED: usize = 3;
 /// The longest list of scores in an event.
 const SCORES_LENGTH: usize = 1000;
 
-/// The status of a placement after a decision. Nothing else in it changes where nothing was decided.
-pub fn status(
-    before: &PlacementStatus,
-    placement: &str,
+/// The status of a placement after a decision. Nothing else in it changes where nothing was decided; then the decisions that are
+/// there are looked at.
+pub fn status<'d>(
+    placement: &Placement,
+    decisions: impl IntoIterator<Item = &'d PlacementDecision>,
     choice: &Choice,
     outcome: &Outcome<'_>,
     now: Timestamp,
 ) -> PlacementStatus {
-    let mut status = before.clone();
-    if let Outcome::Decided(decided) = outcome {
-        status.number_of_selected_clusters = i32::try_from(decided.selected).unwrap_or(i32::MAX);
-        status.decision_groups = groups(placement, decided);
+    let mut status = placement.status.clone().unwrap_or_default();
+    let mut satisfied = satisfied(choice, outcome);
+    match outcome {
+        Outcome::Decided(decided) => {
+            status.number_of_selected_clusters = i32::try_from(decided.selected).unwrap_or(i32::MAX);
+            status.decision_groups = groups(&placement.metadata.name, decided);
+        }
+        Outcome::Kept(_) => {
+            if Groups::agreed(placement, decisions) == Agreed::Writing {
+                satisfied.3.push_str(TORN);
+            }
+        }
     }
     let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let conditions = [satisfied(choice, outcome), misconfigured(outcome)];
+    let conditions = [satisfied, misconfigured(outcome)];
     for (kind, is_so, reason, message) in conditions {
         let condition = Condition {
             kind: kind.to_owned(),
@@ -67,24 +81,23 @@ fn groups(placement: &str, decided: &Decided<'_>) -> Vec<DecisionGroupStatus> {
 type Said = (&'static str, bool, &'static str, String);
 
 fn satisfied(choice: &Choice, outcome: &Outcome<'_>) -> Said {
-    let (is_so, reason, message) = match (choice, outcome) {
-        (_, Outcome::Kept(Kept::Misconfigured(_))) => (
-            false,
-            "NotAllDecisionsScheduled",
-            "the placement cannot be read, and its last decisions are kept: see PlacementMisconfigured"
-                .to_owned(),
-        ),
-        (Choice::NoBindings { unknown }, _) => {
+    let (is_so, reason, mut message) = match (choice, outcome) {
+        (Choice::NoBindings { .. }, _) => {
             let message = "No valid ManagedClusterSetBindings found in placement namespace".to_owned();
-            (false, "NoManagedClusterSetBindings", message + &kept(unknown))
+            (false, "NoManagedClusterSetBindings", message)
         }
-        (Choice::NoIntersection { unknown, wanted }, _) => {
+        (Choice::NoIntersection { wanted, .. }, _) => {
             let message = format!(
                 "None of ManagedClusterSets [{}] is bound to placement namespace",
                 wanted.join(",")
             );
-            (false, "NoIntersection", message + &kept(unknown))
+            (false, "NoIntersection", message)
         }
+        (Choice::Sets { .. }, Outcome::Kept(_)) => (
+            false,
+            "NotAllDecisionsScheduled",
+            "Nothing is decided anew".to_owned(),
+        ),
         (Choice::Sets { sets, unknown }, Outcome::Decided(decided)) => {
             let (is_so, reason, mut message) = satisfied_by(sets, decided);
             if !unknown.is_empty() {
@@ -92,21 +105,37 @@ fn satisfied(choice: &Choice, outcome: &Outcome<'_>) -> Said {
                     "; {unknown}: clusters that were selected stay until that is mended or the binding is deleted"
                 ));
             }
+            message.push_str(&ran_out(&decided.expired));
             (is_so, reason, message)
         }
-        (Choice::Sets { .. }, Outcome::Kept(Kept::SetsUnknown(unknown))) => {
-            (false, "NoIntersection", unknown.to_string())
-        }
     };
+    if let Outcome::Kept(kept) = outcome {
+        let why = match kept {
+            Kept::Misconfigured(_) => "the placement cannot be read, see PlacementMisconfigured".to_owned(),
+            Kept::SetsUnknown(unknown) => unknown.to_string(),
+        };
+        message.push_str(&format!(": {why}; the last decisions are kept"));
+    }
     (SATISFIED, is_so, reason, message)
 }
 
-/// What is said where nobody can tell who belongs to the sets.
-fn kept(unknown: &Unknown) -> String {
-    match unknown.is_empty() {
-        true => String::new(),
-        false => format!(": {unknown}; the last decisions are kept"),
+/// What is said of scores that ran out: nobody else would notice that they no longer count.
+fn ran_out(expired: &[(&str, &str)]) -> String {
+    if expired.is_empty() {
+        return String::new();
     }
+    let named = expired.iter().take(NAMED);
+    let named: Vec<String> = named
+        .map(|(cluster, resource)| format!("{resource} of {cluster}"))
+        .collect();
+    let rest = match expired.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "; these AddOnPlacementScores ran out and count nothing: {}{rest}",
+        named.join(", ")
+    )
 }
 
 fn satisfied_by(
@@ -114,7 +143,9 @@ fn satisfied_by(
     decided: &Decided<'_>,
 ) -> (bool, &'static str, String) {
     let fits = |(_, verdict): &(_, Verdict)| matches!(verdict, Verdict::Selected | Verdict::Limit);
-    if decided.verdicts.is_empty() {
+    // Who is leaving is no member any more.
+    let leaves = |(_, verdict): &(_, Verdict)| *verdict == Verdict::Leaving;
+    if decided.verdicts.iter().all(leaves) {
         let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
         let message = format!(
             "All ManagedClusterSets [{}] have no member ManagedCluster",

@@ -47,6 +47,9 @@ fn placement(spec: Value) -> Placement {
 /// What add-ons say: cluster, resource, score, value.
 struct Said(Vec<(&'static str, &'static str, &'static str, i64)>);
 
+/// The AddOnPlacementScore of every cluster that ran out.
+const ENDED: &str = "ended";
+
 impl Scores for Said {
     fn all(&self, cluster: &str, resource: &str) -> Vec<(String, i64)> {
         let of = self
@@ -54,6 +57,10 @@ impl Scores for Said {
             .iter()
             .filter(|said| said.0 == cluster && said.1 == resource);
         of.map(|said| (said.2.to_owned(), said.3)).collect()
+    }
+
+    fn ended(&self, _: &str, resource: &str) -> Option<Timestamp> {
+        (resource == ENDED).then(now)
     }
 }
 

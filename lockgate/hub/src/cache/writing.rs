@@ -9,8 +9,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{Cache, Item, Key};
-use crate::link::{Link, LinkError};
+use super::{Cache, Cached, Item, Key};
+use crate::link::{DeleteOptions, Deleted, Link, LinkError};
 
 /// Nothing waits longer for an answer. A server tells of a write and answers it at about the same time.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -72,6 +72,25 @@ impl Cache {
         let (answer, _writing) = link.replace_noting(path, body, || self.writes.begin(key)).await?;
         self.remember(&answer);
         Ok(answer)
+    }
+
+    /// Deletes exactly the object that was seen, and takes in that it is gone or going.
+    pub(crate) async fn delete(&self, link: &Link, seen: &Cached) -> Result<(), LinkError> {
+        let options = DeleteOptions {
+            uid: Some(seen.uid.clone()),
+            resource_version: Some(seen.resource_version.clone()),
+            propagation: None,
+        };
+        let key = &seen.key;
+        let path = self.resource.object(&key.namespace, &key.name);
+        let (answer, _writing) = link
+            .delete_noting(&path, &options, || self.writes.begin(key))
+            .await?;
+        match answer {
+            Deleted::Going(answer) => self.remember(&answer),
+            Deleted::Gone => self.forget(key, &seen.uid),
+        }
+        Ok(())
     }
 
     /// Takes in the answer to a write. What cannot be read comes by the watch.

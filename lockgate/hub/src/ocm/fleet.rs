@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use lockgate_api::ocm::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, Placement, PlacementDecision,
 };
-use lockgate_engine::placement::prioritize::Scores;
+use lockgate_engine::placement::prioritize::{Scores, end};
 use lockgate_engine::placement::sets::choose;
 use lockgate_engine::placement::{Candidate, Choice, Membership, Misconfigured, Rules};
 
@@ -192,6 +192,14 @@ impl Fleet {
                 self.placements.insert(key.clone(), Arc::new(reading));
             }
         }
+    }
+
+    /// Whose a decision is, if it is known in the state of this version, or rightly known to nobody.
+    pub(crate) fn knows_decision(&self, key: &Key, version: Option<&str>) -> Option<Option<Key>> {
+        let placement = self.deciding.get(key);
+        let decision = placement.and_then(|placement| self.decisions.get(placement)?.get(&*key.name));
+        let known = decision.map(|decision| decision.metadata.resource_version.as_str());
+        (known == version).then(|| placement.cloned())
     }
 
     /// A decision changed; gives the placement whose it was.
@@ -442,6 +450,11 @@ impl<'a> ScoresAt<'a> {
         Self { fleet, now }
     }
 
+    fn find(&self, cluster: &str, resource: &str) -> Option<&AddOnPlacementScore> {
+        let scores = self.fleet?.scores.get(cluster)?;
+        scores.get(resource).map(|score| &**score)
+    }
+
     /// When the first score that counts now runs out.
     pub(crate) fn next_end(&self) -> Option<Timestamp> {
         let all = self.fleet.into_iter().flat_map(|fleet| fleet.scores.values());
@@ -452,23 +465,18 @@ impl<'a> ScoresAt<'a> {
     }
 }
 
-fn end(score: &AddOnPlacementScore) -> Option<Timestamp> {
-    score
-        .status
-        .valid_until
-        .as_deref()
-        .and_then(|time| time.parse().ok())
-}
-
 impl Scores for ScoresAt<'_> {
     fn all(&self, cluster: &str, resource: &str) -> Vec<(String, i64)> {
-        let scores = self.fleet.and_then(|fleet| fleet.scores.get(cluster));
-        let score = scores.and_then(|scores| scores.get(resource));
+        let score = self.find(cluster, resource);
         let valid = score.filter(|score| end(score).is_none_or(|end| self.now < end));
         let scores = valid.into_iter().flat_map(|score| &score.status.scores);
         scores
             .map(|score| (score.name.clone(), i64::from(score.value)))
             .collect()
+    }
+
+    fn ended(&self, cluster: &str, resource: &str) -> Option<Timestamp> {
+        end(self.find(cluster, resource)?).filter(|end| *end <= self.now)
     }
 }
 

@@ -11,7 +11,7 @@ use lockgate_api::ocm::{
 use serde::de::DeserializeOwned;
 
 use super::fleet::{Reading, Touched};
-use super::{DECIDE_AFTER, TELL_AFTER, policy_intake};
+use super::{DECIDE_AFTER, Ocm, TELL_AFTER, policy_intake};
 use crate::cache::{Cache, Cached, Change, Key};
 use crate::intake;
 use crate::state::{self, State};
@@ -127,19 +127,15 @@ pub(crate) fn set_binding(state: &State, change: &Change) {
 /// A placement changed.
 pub(crate) fn placement(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
-    let said = |placement: &Option<Placement>| {
-        let status = placement.as_ref().and_then(|placement| placement.status.as_ref());
+    let said = |placement: Option<&Placement>| {
+        let status = placement.and_then(|placement| placement.status.as_ref());
         let said = status.map(|status| (status.number_of_selected_clusters, status.decision_groups.clone()));
         said.unzip()
     };
-    let (gone, (count, groups)) = {
-        let mut fleet = state.ocm.fleet.write();
-        let placement: Option<Placement> = current(&state.ocm.caches.placements, key);
-        let (gone, now) = (placement.is_none(), said(&placement));
-        fleet.put_placement(key, placement);
-        (gone, now)
-    };
-    let (count_before, groups_before) = said(&parsed(change.old.clone()));
+    let reading = know_placement(&state.ocm, key);
+    let gone = reading.is_none();
+    let (count, groups) = said(reading.as_ref().map(|reading| &reading.placement));
+    let (count_before, groups_before) = said(parsed(change.old.clone()).as_ref());
     if gone || change.old.is_none() || count != count_before {
         // Fewer decisions than it says it has are not all of them.
         policy_intake::placement(state, key);
@@ -157,42 +153,70 @@ pub(crate) fn placement(state: &State, change: &Change) {
     }
 }
 
-/// A decision changed.
+/// Brings what the fleet knows of a placement up to what its cache knows. A pass does so with what it wrote: a cache tells one
+/// thing at a time, so that the next pass might come before the telling, and take what was there before for what is there.
+pub(super) fn know_placement(ocm: &Ocm, key: &Key) -> Option<Arc<Reading>> {
+    let mut fleet = ocm.fleet.write();
+    let cached = ocm.caches.placements.get(key);
+    let known = fleet.placement(key);
+    let version = |reading: &Arc<Reading>| reading.placement.metadata.resource_version.clone();
+    if known.as_ref().map(version) != cached.as_ref().map(|cached| cached.resource_version.clone()) {
+        fleet.put_placement(key, parsed(cached));
+    }
+    fleet.placement(key)
+}
+
+/// A decision changed. Those that a pass writes wake nobody here: it says so itself, once for all of them.
 pub(crate) fn decision(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
-    let placement = |decision: &PlacementDecision| {
-        let name = decision.metadata.label(PLACEMENT)?;
-        Some(Key::new(&key.namespace, name))
-    };
-    let (known, is) = {
-        let mut fleet = state.ocm.fleet.write();
-        let new: Option<PlacementDecision> = current(&state.ocm.caches.decisions, key);
-        let new = new.and_then(|decision| Some((placement(&decision)?, decision)));
-        let is = new.as_ref().map(|(placement, _)| placement.clone());
-        (fleet.put_decision(key, new), is)
-    };
-    for key in concerned(known, || placement(&parsed(change.old.clone())?), is) {
-        if !change.own {
-            state.ocm.fleet.write().undecide(&key);
-            state.ocm.placements.add_soon(key.clone(), 1, DECIDE_AFTER);
-        }
-        policy_intake::placement(state, &key);
-        wake_following(state, &key);
+    let [was, is] = know_decision(&state.ocm, key);
+    if change.own {
+        return;
+    }
+    // One that is deleted, or written by a pass, before it was looked at is known to nobody as what it was.
+    let said = parsed(change.old.clone()).and_then(|old| whose(key, &old));
+    let concerned: BTreeSet<Key> = [was, said, is].into_iter().flatten().collect();
+    for key in concerned {
+        state.ocm.fleet.write().undecide(&key);
+        state.ocm.placements.add_soon(key.clone(), 1, DECIDE_AFTER);
+        decided(state, &key);
     }
 }
 
-/// The placements that a change of a decision concerns: whose it was, as far as anybody knew or else by what it `said`, and
-/// whose it is. One that is deleted before it was looked at is known to nobody, and its placement is to be decided all the same.
-fn concerned(
-    known: Option<Key>,
-    said: impl FnOnce() -> Option<Key>,
-    is: Option<Key>,
-) -> impl Iterator<Item = Key> {
-    let was = known.or_else(said).filter(|was| is.as_ref() != Some(was));
-    was.into_iter().chain(is)
+/// The same of a decision as [`know_placement`]; gives whose it was, and whose it is.
+pub(super) fn know_decision(ocm: &Ocm, key: &Key) -> [Option<Key>; 2] {
+    let cache = &ocm.caches.decisions;
+    loop {
+        let cached = cache.get(key);
+        let version = cached.as_ref().map(|cached| &*cached.resource_version);
+        if let Some(placement) = ocm.fleet.read().knows_decision(key, version) {
+            return [placement.clone(), placement];
+        }
+        // Not under the lock, by which all decisions of all placements come.
+        let new: Option<PlacementDecision> = parsed(cached.clone());
+        let new = new.and_then(|decision| Some((whose(key, &decision)?, decision)));
+        let is = new.as_ref().map(|(placement, _)| placement.clone());
+        let mut fleet = ocm.fleet.write();
+        // Under it, so that what is newer is never replaced by what is older.
+        if cache.get(key).as_ref().map(Arc::as_ptr) == cached.as_ref().map(Arc::as_ptr) {
+            return [fleet.put_decision(key, new), is];
+        }
+    }
 }
 
-/// A placement decided anew: whoever follows its groups is looked at again.
+/// The placement of a decision.
+fn whose(key: &Key, decision: &PlacementDecision) -> Option<Key> {
+    let name = decision.metadata.label(PLACEMENT)?;
+    Some(Key::new(&key.namespace, name))
+}
+
+/// The decisions of a placement changed: whoever follows them is looked at again.
+pub(super) fn decided(state: &State, placement: &Key) {
+    policy_intake::placement(state, placement);
+    wake_following(state, placement);
+}
+
+/// Wakes the rollouts that follow the groups of a placement.
 fn wake_following(state: &State, placement: &Key) {
     let follows =
         |policy: &&Arc<RolloutPolicy>| policy.placement() == Some((&*placement.namespace, &*placement.name));
@@ -236,26 +260,80 @@ fn tell(state: &State, key: &Key) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, concerned};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::metrics::Metrics;
+    use crate::ocm::OcmCaches;
+
+    /// Caches that tell nobody anything, as when somebody else is telling and has not come so far.
+    fn untold() -> Ocm {
+        let caches = OcmCaches::follow(|resource, _| Arc::new(Cache::detached(&resource)));
+        Ocm::new(caches, &Clock::real(), &Metrics::default())
+    }
+
+    fn decision(version: u32, placement: &str, clusters: &[&str]) -> Value {
+        let clusters: Value = clusters.iter().map(|name| json!({"clusterName": name})).collect();
+        json!({
+            "metadata": {"name": "web-decision-1", "namespace": "shop", "uid": "u", "resourceVersion": version.to_string(),
+                "labels": {PLACEMENT: placement}},
+            "status": {"decisions": clusters},
+        })
+    }
 
     #[test]
-    fn a_change_of_a_decision_concerns_whose_it_was_and_whose_it_is() {
-        let key = |name: &str| (!name.is_empty()).then(|| Key::new("ns", name));
-        // Known as, said to be before, is: whom it concerns.
-        for (known, said, is, whom) in [
-            ("", "", "a", "a"),
-            ("a", "a", "a", "a"),
-            ("a", "a", "b", "a b"),
-            ("a", "a", "", "a"),
-            // Deleted, or given to another, before anybody looked.
-            ("", "a", "", "a"),
-            ("", "a", "b", "a b"),
-            ("", "", "", ""),
-        ] {
-            let all: Vec<String> = concerned(key(known), || key(said), key(is))
-                .map(|key| key.name.to_string())
-                .collect();
-            assert_eq!(all.join(" "), whom, "{known:?} {said:?} {is:?}");
-        }
+    fn what_a_pass_wrote_is_known_before_it_is_told() {
+        let (ocm, key) = (untold(), Key::new("shop", "web-decision-1"));
+        let of = |placement: &str| Some(Key::new("shop", placement));
+        let named = |placement: &str| -> Vec<String> {
+            let (fleet, key) = (ocm.fleet.read(), Key::new("shop", placement));
+            let decisions = fleet.decisions(&key);
+            decisions
+                .flat_map(|decision| decision.clusters().map(str::to_owned).collect::<Vec<_>>())
+                .collect()
+        };
+        let learn = |object: Value| ocm.caches.decisions.learn(object.to_string().as_bytes()).unwrap();
+        learn(decision(1, "web", &["one", "two"]));
+        assert!(named("web").is_empty());
+        assert_eq!(know_decision(&ocm, &key), [None, of("web")]);
+        assert_eq!(named("web"), ["one", "two"]);
+        // Told later, it is nothing new.
+        assert_eq!(know_decision(&ocm, &key), [of("web"), of("web")]);
+        learn(decision(2, "web", &["two"]));
+        know_decision(&ocm, &key);
+        assert_eq!(named("web"), ["two"]);
+        assert_eq!(ocm.fleet.read().used("one"), 0);
+        learn(decision(3, "other", &["two"]));
+        assert_eq!(know_decision(&ocm, &key), [of("web"), of("other")]);
+        ocm.caches.decisions.forget(&key, "u");
+        assert_eq!(know_decision(&ocm, &key), [of("other"), None]);
+        assert!(named("other").is_empty());
+        assert_eq!(know_decision(&ocm, &key), [None, None]);
+    }
+
+    #[test]
+    fn what_a_pass_said_of_a_placement_is_known_before_it_is_told() {
+        let (ocm, key) = (untold(), Key::new("shop", "web"));
+        let placement = |version: u32, count: u32| {
+            let object = json!({
+                "metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": version.to_string()},
+                "spec": {}, "status": {"numberOfSelectedClusters": count},
+            });
+            ocm.caches
+                .placements
+                .learn(object.to_string().as_bytes())
+                .unwrap();
+            let reading = know_placement(&ocm, &key).unwrap();
+            reading
+                .placement
+                .status
+                .as_ref()
+                .unwrap()
+                .number_of_selected_clusters
+        };
+        assert_eq!((placement(1, 3), placement(2, 5)), (3, 5));
+        ocm.caches.placements.forget(&key, "u");
+        assert!(know_placement(&ocm, &key).is_none());
     }
 }

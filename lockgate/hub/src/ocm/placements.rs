@@ -9,22 +9,22 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use lockgate_api::meta::OwnerReference;
 use lockgate_api::ocm::placement::{ClusterDecision, DecisionStatus, PlacementStatus};
-use lockgate_api::ocm::{DISABLED, GROUP_INDEX, GROUP_NAME, PLACEMENT, PlacementDecision};
+use lockgate_api::ocm::{DISABLED, GROUP_INDEX, GROUP_NAME, PLACEMENT, Placement, PlacementDecision};
 use lockgate_api::{Cluster, ObjectMeta};
 use lockgate_engine::placement::prioritize::{Context, Prioritizer};
 use lockgate_engine::placement::publish::GroupLabels;
 use lockgate_engine::placement::{
-    Input, Kept, Misconfigured, Outcome, Published, Rules, Step, decide, steps, tell,
+    Choice, Input, Kept, Misconfigured, Outcome, Published, Rules, Step, decide, steps, tell,
 };
 
 use super::fleet::{Fleet, Known, Reading, ScoresAt, SharedRules};
-use super::policy_intake;
 use super::writes::{self, Part};
-use crate::cache::Key;
+use super::{intake, policy_intake};
+use crate::cache::{Cached, Key};
 use crate::events::EventTarget;
 use crate::resource::Resource;
 use crate::state::State;
-use crate::template::{PassError, delete, encode, encode_status};
+use crate::template::{PassError, encode, encode_status};
 
 /// What predicates say of clusters, by placement: an answer holds until the cluster or the placement changes.
 #[derive(Default)]
@@ -127,26 +127,36 @@ async fn settle(state: &State, key: &Key) -> Result<(), PassError> {
         state.ocm.placements.add_at(key.clone(), 1, recheck);
     }
     let changes = !plan.steps.is_empty();
+    let written = write(state, key, &placement.metadata, plan).await;
     if changes {
+        // Once for all decisions, also where the last of them could not be written.
+        intake::decided(state, key);
+    }
+    written
+}
+
+async fn write(state: &State, key: &Key, placement: &ObjectMeta, plan: Plan) -> Result<(), PassError> {
+    if !plan.steps.is_empty() {
         state.ocm.fleet.write().begin_to_write(key);
-    }
-    for step in plan.steps {
-        perform(state, key, &placement.metadata, step).await?;
-    }
-    if let Some(scores) = plan.scores.filter(|_| changes) {
-        state
-            .events
-            .success(&target(key, &placement.metadata), "ScoreUpdate", &scores);
+        let target = target(key, placement);
+        for step in plan.steps {
+            perform(state, key, placement, &target, step).await?;
+        }
+        if let Some(scores) = plan.scores {
+            state.events.success(&target, "ScoreUpdate", &scores);
+        }
     }
     let Some(status) = plan.status else {
         return Ok(());
     };
     let resource = Resource::placements();
-    let body = encode_status(&resource, &placement.metadata, &status);
+    let body = encode_status(&resource, placement, &status);
     let what = "failed to write a placement's status";
     // It does not give way to other writes as statuses do: whoever follows the groups waits for it.
     let cache = &state.ocm.caches.placements;
-    writes::replace(state, cache, key, Part::Status, body, what).await
+    writes::replace(state, cache, key, Part::Status, body, what).await?;
+    intake::know_placement(&state.ocm, key);
+    Ok(())
 }
 
 /// Whether what members have room for has come as far as their ManagedClusters: a decision without it would be another one a
@@ -235,8 +245,10 @@ fn plan(state: &State, key: &Key, reading: &Reading) -> Plan {
                 memory.matched.retain(|version, _| current.contains(version));
             }
             if let Outcome::Decided(decided) = &outcome {
-                let published: Vec<Published> = present.iter().map(|decision| published(decision)).collect();
-                plan.steps = steps(&key.name, &published, &decided.groups);
+                let published = present
+                    .iter()
+                    .map(|decision| published(decision, &placement.metadata.uid));
+                plan.steps = steps(&key.name, published.collect(), &decided.groups);
                 plan.scores = tell::scores(decided);
                 let recheck = [decided.recheck, ends].into_iter().flatten().min();
                 // One timer for one moment, however often it is decided until then.
@@ -244,32 +256,25 @@ fn plan(state: &State, key: &Key, reading: &Reading) -> Plan {
                 memory.timer = recheck;
             }
             state.ocm.memories.lock().0.insert(key.clone(), memory);
-            let status = status(reading, key, &choice, &outcome, now);
-            plan.status = status;
+            plan.status = status(placement, &present, &choice, &outcome, now);
             return plan;
         }
     };
-    plan.status = status(reading, key, &choice, &outcome, now);
+    plan.status = status(placement, &present, &choice, &outcome, now);
     plan
 }
 
 /// The status of a placement, if it has something else to say.
 fn status(
-    reading: &Reading,
-    key: &Key,
-    choice: &lockgate_engine::placement::Choice,
+    placement: &Placement,
+    present: &[Arc<PlacementDecision>],
+    choice: &Choice,
     outcome: &Outcome<'_>,
     now: Timestamp,
 ) -> Option<PlacementStatus> {
-    let before = reading.placement.status.clone();
-    let status = tell::status(
-        &before.clone().unwrap_or_default(),
-        &key.name,
-        choice,
-        outcome,
-        now,
-    );
-    (before.as_ref() != Some(&status)).then_some(status)
+    let decisions = present.iter().map(|decision| &**decision);
+    let status = tell::status(placement, decisions, choice, outcome, now);
+    (placement.status.as_ref() != Some(&status)).then_some(status)
 }
 
 /// The most that other placements use any cluster, if that counts.
@@ -290,47 +295,52 @@ fn most_used(fleet: Option<&Fleet>, rules: &Rules, used: &dyn Fn(&str) -> usize)
         .unwrap_or(0)
 }
 
-fn published(decision: &PlacementDecision) -> Published {
+/// A decision as it is there. One that the placement does not own, as after one of its name was deleted without it, says nothing of
+/// its group: with its labels it gets its owner.
+fn published<'d>(decision: &'d PlacementDecision, placement: &str) -> Published<'d> {
     let metadata = &decision.metadata;
+    let is_owned = metadata.controller().is_some_and(|owner| owner.uid == placement);
     let index = metadata.label(GROUP_INDEX).and_then(|index| index.parse().ok());
     let name = metadata.label(GROUP_NAME);
     Published {
-        name: metadata.name.clone(),
-        group: index.zip(name.map(str::to_owned)),
-        clusters: decision.clusters().map(str::to_owned).collect(),
+        name: &metadata.name,
+        group: index.zip(name.map(str::to_owned)).filter(|_| is_owned),
+        clusters: decision.clusters().collect(),
     }
 }
 
-async fn perform(state: &State, placement: &Key, owner: &ObjectMeta, step: Step) -> Result<(), PassError> {
+async fn perform(
+    state: &State,
+    placement: &Key,
+    owner: &ObjectMeta,
+    target: &EventTarget,
+    step: Step,
+) -> Result<(), PassError> {
     let cache = &state.ocm.caches.decisions;
-    let resource = Resource::placement_decisions();
-    let key = |name: &str| Key::new(&placement.namespace, name);
-    let current = |name: &str| -> Result<PlacementDecision, PassError> {
-        let cached = cache.get(&key(name)).ok_or(PassError::Again)?;
-        cached
-            .parse()
-            .map_err(|error| PassError::NotYet(error.to_string()))
-    };
-    let event = |reason: &str, name: &str, word: &str| {
+    let resource = cache.resource();
+    let (Step::Create(name, _) | Step::Fill(name, _) | Step::Label(name, _) | Step::Delete(name)) = &step;
+    let key = Key::new(&placement.namespace, name);
+    let current = || cache.get(&key).ok_or(PassError::Again);
+    // Known at once, and told.
+    let written = |reason: &str, word: &str| {
+        intake::know_decision(&state.ocm, &key);
         let message = format!(
             "Decision {name} is {word} with placement {} in namespace {}",
             placement.name, placement.namespace
         );
-        state.events.success(&target(placement, owner), reason, &message);
+        state.events.success(target, reason, &message);
     };
-    match step {
-        Step::Create(name, group) if cache.get(&key(&name)).is_some() => {
+    match &step {
+        Step::Create(name, group) if cache.get(&key).is_some() => {
             // It is there, and does not say whose it is: somebody took its label. What is in it is looked at next.
-            let mut decision = current(&name)?;
-            if decision.metadata.deleting() {
+            let cached = current()?;
+            if cached.terminating {
                 return Err(PassError::NotYet(format!("the decision {name} is being deleted")));
             }
-            decision.metadata.labels.extend(labels(&placement.name, &group));
-            decision.metadata.owner_references = vec![owner_reference(owner)];
-            let body = encode(&resource, &decision);
+            let body = labelled(&cached, placement, owner, group)?;
             let what = "failed to take a decision back";
-            writes::replace(state, cache, &key(&name), Part::Main, body, what).await?;
-            event("DecisionUpdate", &name, "updated");
+            writes::replace(state, cache, &key, Part::Main, body, what).await?;
+            written("DecisionUpdate", "updated");
             return Err(PassError::Again);
         }
         Step::Create(name, group) => {
@@ -338,51 +348,68 @@ async fn perform(state: &State, placement: &Key, owner: &ObjectMeta, step: Step)
                 metadata: ObjectMeta {
                     name: name.clone(),
                     namespace: placement.namespace.to_string(),
-                    labels: labels(&placement.name, &group),
+                    labels: labels(&placement.name, group),
                     owner_references: vec![owner_reference(owner)],
                     ..ObjectMeta::default()
                 },
                 status: None,
             };
-            writes::create(
-                state,
-                cache,
-                &key(&name),
-                &decision,
-                "failed to create a decision",
-            )
-            .await?;
-            event("DecisionCreate", &name, "created");
+            let what = "failed to create a decision";
+            writes::create(state, cache, &key, &decision, what).await?;
+            written("DecisionCreate", "created");
         }
         Step::Fill(name, clusters) => {
-            let decision = current(&name)?;
-            let decisions = clusters.into_iter().map(|cluster_name| ClusterDecision {
-                cluster_name,
+            let cached = current()?;
+            let seen = ObjectMeta {
+                name: name.clone(),
+                namespace: placement.namespace.to_string(),
+                uid: cached.uid.clone(),
+                resource_version: cached.resource_version.clone(),
+                ..ObjectMeta::default()
+            };
+            let decisions = clusters.iter().map(|cluster| ClusterDecision {
+                cluster_name: cluster.clone(),
                 ..ClusterDecision::default()
             });
             let status = DecisionStatus {
                 decisions: decisions.collect(),
             };
-            let body = encode_status(&resource, &decision.metadata, &status);
+            let body = encode_status(resource, &seen, &status);
             let what = "failed to write a decision";
-            writes::replace(state, cache, &key(&name), Part::Status, body, what).await?;
-            event("DecisionUpdate", &name, "updated");
+            writes::replace(state, cache, &key, Part::Status, body, what).await?;
+            written("DecisionUpdate", "updated");
         }
-        Step::Label(name, group) => {
-            let mut decision = current(&name)?;
-            decision.metadata.labels.extend(labels(&placement.name, &group));
-            let body = encode(&resource, &decision);
+        Step::Label(_, group) => {
+            let cached = current()?;
+            let body = labelled(&cached, placement, owner, group)?;
             let what = "failed to give a decision to another group";
-            writes::replace(state, cache, &key(&name), Part::Main, body, what).await?;
-            event("DecisionUpdate", &name, "updated");
+            writes::replace(state, cache, &key, Part::Main, body, what).await?;
+            written("DecisionUpdate", "updated");
         }
-        Step::Delete(name) => {
-            let what = "failed to delete a decision";
-            delete(state, cache, &resource, &key(&name), what).await?;
-            event("DecisionDelete", &name, "deleted");
+        Step::Delete(_) => {
+            writes::delete(state, cache, &key, "failed to delete a decision").await?;
+            written("DecisionDelete", "deleted");
         }
     }
     Ok(())
+}
+
+/// A decision with the labels of a group, and its placement as the owner.
+fn labelled(
+    cached: &Cached,
+    placement: &Key,
+    owner: &ObjectMeta,
+    group: &GroupLabels,
+) -> Result<Vec<u8>, PassError> {
+    let parsed = cached.parse();
+    let mut decision: PlacementDecision = parsed.map_err(|error| PassError::NotYet(error.to_string()))?;
+    let metadata = &mut decision.metadata;
+    metadata.labels.extend(labels(&placement.name, group));
+    let others =
+        |reference: &OwnerReference| reference.controller != Some(true) && reference.uid != owner.uid;
+    metadata.owner_references.retain(others);
+    metadata.owner_references.push(owner_reference(owner));
+    Ok(encode(&Resource::placement_decisions(), &decision))
 }
 
 fn labels(placement: &str, (index, name): &GroupLabels) -> BTreeMap<String, String> {

@@ -1,4 +1,4 @@
-//! Writes of these kinds. Each is a create, or a PUT with the resource version that was read.
+//! Writes of these kinds. Each is a create, or a PUT or a DELETE with the resource version that was read.
 
 use std::sync::Arc;
 
@@ -23,6 +23,26 @@ pub(super) async fn create<T: Serialize>(
         Ok(_) => Ok(()),
         Err(LinkError::AlreadyExists) => {
             refresh(state, cache, resource, key).await?;
+            Err(PassError::Again)
+        }
+        Err(error) => Err(PassError::Link { what, error }),
+    }
+}
+
+/// Deletes exactly the object that was seen, and remembers that.
+pub(super) async fn delete(
+    state: &State,
+    cache: &Arc<Cache>,
+    key: &Key,
+    what: &'static str,
+) -> Result<(), PassError> {
+    let Some(seen) = cache.get(key) else {
+        return Ok(());
+    };
+    match cache.delete(&state.link, &seen).await {
+        Ok(()) => Ok(()),
+        Err(LinkError::Conflict | LinkError::NotFound) => {
+            refresh(state, cache, cache.resource(), key).await?;
             Err(PassError::Again)
         }
         Err(error) => Err(PassError::Link { what, error }),

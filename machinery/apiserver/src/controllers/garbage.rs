@@ -4,6 +4,7 @@
 //! waits for it. An owner whose kind is not served, or that cannot be where the reference puts it, proves nothing.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use machinery_store::Kind;
 use machinery_value::Value;
@@ -21,29 +22,55 @@ use crate::status::ApiError;
 /// Who depends on whom. Only objects with owners are in it.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    /// The owners' uids of each dependent.
-    owners: HashMap<String, Vec<String>>,
+    /// The owners of each dependent.
+    owners: HashMap<String, Owners>,
     /// The dependents' keys of each owner's uid.
     dependents: HashMap<String, BTreeSet<String>>,
     /// Objects that are going and wait for their dependents, by uid.
     waiting: HashMap<String, String>,
 }
 
+/// The owners that an object names.
+#[derive(Debug, Default)]
+struct Owners {
+    uids: Vec<String>,
+    /// A hash of all that the references say.
+    said: u64,
+}
+
+impl Owners {
+    fn of(references: &[OwnerReference]) -> Self {
+        Self {
+            uids: references.iter().map(|reference| reference.uid.clone()).collect(),
+            said: said(references),
+        }
+    }
+}
+
+fn said(references: &[OwnerReference]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    references.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Graph {
-    /// Takes a change in, and says what to look at.
+    /// Takes a change in, and says what to look at. An object that names the owners that it named is not looked at again for
+    /// their sake: whoever of them goes brings it here.
     pub(super) fn noticed(&mut self, kind: Kind, key: &str, links: &Links) -> Vec<Job> {
         let mut jobs = Vec::new();
-        let before = self.owners.remove(key).unwrap_or_default();
-        for uid in &before {
-            if let Some(set) = self.dependents.get_mut(uid) {
-                set.remove(key);
-                if set.is_empty() {
-                    self.dependents.remove(uid);
-                }
-            }
+        let before = self.owners.get(key);
+        for uid in before.iter().flat_map(|owners| &owners.uids) {
             if let Some(owner) = self.waiting.get(uid) {
                 jobs.push(Job::Owner(owner.clone()));
             }
+        }
+        let references = &links.owner_references;
+        let same = match before {
+            Some(owners) => owners.said == said(references),
+            None => references.is_empty(),
+        };
+        if kind == Kind::Delete || !same {
+            self.unlink(key);
         }
         if kind == Kind::Delete {
             self.waiting.remove(&links.uid);
@@ -57,15 +84,12 @@ impl Graph {
             );
             return jobs;
         }
-        if !links.owner_references.is_empty() {
-            let uids: Vec<String> = links.owner_references.iter().map(|o| o.uid.clone()).collect();
-            for uid in &uids {
-                self.dependents
-                    .entry(uid.clone())
-                    .or_default()
-                    .insert(key.to_owned());
+        if !same && !references.is_empty() {
+            for reference in references {
+                let dependents = self.dependents.entry(reference.uid.clone()).or_default();
+                dependents.insert(key.to_owned());
             }
-            self.owners.insert(key.to_owned(), uids);
+            self.owners.insert(key.to_owned(), Owners::of(references));
             jobs.push(Job::Dependent(key.to_owned()));
         }
         let holds = links.finalizers.iter().any(|f| f == FOREGROUND || f == ORPHAN);
@@ -76,6 +100,18 @@ impl Graph {
             self.waiting.remove(&links.uid);
         }
         jobs
+    }
+
+    fn unlink(&mut self, key: &str) {
+        let before = self.owners.remove(key).unwrap_or_default();
+        for uid in &before.uids {
+            if let Some(set) = self.dependents.get_mut(uid) {
+                set.remove(key);
+                if set.is_empty() {
+                    self.dependents.remove(uid);
+                }
+            }
+        }
     }
 
     fn dependents_of(&self, uid: &str) -> impl Iterator<Item = &String> {
@@ -268,5 +304,77 @@ pub(super) fn ignore_missing<T>(result: Result<T, ApiError>) -> Result<(), ApiEr
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(uid: &str, owners: &[(&str, &str)]) -> Links {
+        let owner = |(uid, name): &(&str, &str)| OwnerReference {
+            uid: (*uid).to_owned(),
+            name: (*name).to_owned(),
+            ..OwnerReference::default()
+        };
+        Links {
+            uid: uid.to_owned(),
+            owner_references: owners.iter().map(owner).collect(),
+            ..Links::default()
+        }
+    }
+
+    fn going(uid: &str) -> Links {
+        Links {
+            finalizers: vec![FOREGROUND.to_owned()],
+            deletion_timestamp: Some("2026-01-01T00:00:00Z".to_owned()),
+            ..links(uid, &[])
+        }
+    }
+
+    #[test]
+    fn a_dependent_is_looked_at_when_its_owners_change_or_go() {
+        let mut graph = Graph::default();
+        let dependent = || Job::Dependent("/pod".to_owned());
+        let owner = || Job::Owner("/set".to_owned());
+        let (put, delete) = (Kind::Put, Kind::Delete);
+        let owned = links("p", &[("s", "set")]);
+        for (what, (kind, key, links), jobs) in [
+            ("it comes", (put, "/pod", owned.clone()), vec![dependent()]),
+            ("its status changes", (put, "/pod", owned.clone()), vec![]),
+            (
+                "its owner has another name",
+                (put, "/pod", links("p", &[("s", "other")])),
+                vec![dependent()],
+            ),
+            (
+                "another owner comes",
+                (put, "/pod", links("p", &[("s", "set"), ("t", "two")])),
+                vec![dependent()],
+            ),
+            (
+                "that one goes",
+                (delete, "/two", links("t", &[])),
+                vec![dependent()],
+            ),
+            ("nobody owns it", (put, "/pod", links("p", &[])), vec![]),
+            ("the owner is there", (put, "/set", links("s", &[])), vec![]),
+            (
+                "it is owned again",
+                (put, "/pod", owned.clone()),
+                vec![dependent()],
+            ),
+            ("the owner waits for it", (put, "/set", going("s")), vec![owner()]),
+            (
+                "it changes meanwhile",
+                (put, "/pod", owned.clone()),
+                vec![owner()],
+            ),
+            ("it goes", (delete, "/pod", owned.clone()), vec![owner()]),
+            ("the owner goes", (delete, "/set", going("s")), vec![]),
+        ] {
+            assert_eq!(graph.noticed(kind, key, &links), jobs, "{what}");
+        }
+        assert!(graph.owners.is_empty() && graph.dependents.is_empty() && graph.waiting.is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use lockgate_api::Condition;
 use lockgate_api::ocm::placement::PlacementStatus;
+use lockgate_api::ocm::{GROUP_INDEX, GROUP_NAME, PlacementDecision};
 use proptest::prelude::*;
 
 use super::super::explain::explain;
@@ -90,13 +91,68 @@ proptest! {
     }
 }
 
-/// Others that come later do not move what is decided, so that deciding again decides the same.
+/// Others that come later do not move what is decided, in either mode: two placements that are decided at the same moment would
+/// make way for each other, and meet again.
 #[test]
 fn balance_moves_nothing_that_is_decided() {
     let mut world = World::of(fleet(3));
     world.decided = vec!["c2"];
     world.used = [("c2", 7)].into();
     assert_eq!(world.selects(json!({"numberOfClusters": 1})), ["c2"]);
+    let exact = weights("Exact", json!([built_in("Balance", 1)]));
+    assert_eq!(world.selects(exact), ["c2"]);
+}
+
+/// What an add-on said of a cluster runs out with its silence; that is no reason to leave it.
+#[test]
+fn a_cluster_that_stopped_answering_keeps_its_place_whatever_its_score() {
+    let silent = |key: &str| {
+        let taint = json!({"key": format!("cluster.open-cluster-management.io/{key}"), "effect": "NoSelect"});
+        cluster("c3", json!({"spec": {"taints": [taint]}}))
+    };
+    let coordinate = json!({"type": "AddOn", "addOn": {"resourceName": "usage", "scoreName": "cpu"}});
+    let mut spec = weights("Exact", json!([{"scoreCoordinate": coordinate}]));
+    for key in ["unreachable", "unavailable"] {
+        let mut world = World::of(fleet(2).into_iter().chain([silent(key)]).collect());
+        world.said = Said(vec![("c1", "usage", "cpu", 90), ("c2", "usage", "cpu", 80)]);
+        assert_eq!(world.selects(spec.clone()), ["c1"], "nobody takes it anew");
+        world.decided = vec!["c3"];
+        assert_eq!(world.selects(spec.clone()), ["c3"]);
+        // One that answers has no such right.
+        world.decided = vec!["c2"];
+        assert_eq!(world.selects(spec.clone()), ["c1"]);
+    }
+    // A toleration without an end keeps it, too, and says nothing else.
+    spec["tolerations"] = json!([{"operator": "Exists"}]);
+    let mut world = World::of(fleet(2).into_iter().chain([silent("unreachable")]).collect());
+    world.said = Said(vec![("c1", "usage", "cpu", 90)]);
+    assert_eq!(world.selects(spec.clone()), ["c1"]);
+    world.decided = vec!["c3"];
+    assert_eq!(world.selects(spec), ["c3"]);
+}
+
+#[test]
+fn scores_that_ran_out_are_told() {
+    let world = World::of(fleet(5));
+    let coordinate = json!({"type": "AddOn", "addOn": {"resourceName": ENDED, "scoreName": "cpu"}});
+    let spec = weights("Exact", json!([{"scoreCoordinate": coordinate}]));
+    let (satisfied, ..) = said(&world, spec.clone());
+    assert_eq!(
+        satisfied,
+        "True AllDecisionsScheduled: All cluster decisions scheduled; these AddOnPlacementScores ran out and count nothing: \
+         ended of c1, ended of c2, ended of c3 and 2 more"
+    );
+    let words = world.with(spec, |input, outcome| {
+        let explained = explain(input, outcome, &world.clusters, &[]);
+        explained
+            .into_iter()
+            .map(|one| one.why)
+            .take(2)
+            .collect::<Vec<_>>()
+    });
+    let end = "its AddOnPlacementScore ended ran out at 2026-01-01T00:10:00Z";
+    let limit = "others are preferred: 1 were asked for, and the last of them has the score 0";
+    assert_eq!(words.unwrap(), [end.to_owned(), format!("{limit}; {end}")]);
 }
 
 #[test]
@@ -148,7 +204,7 @@ fn scores_of_many_clusters_are_cut() {
 fn said(world: &World, spec: Value) -> (String, String, PlacementStatus) {
     let status = world
         .with(spec, |_, outcome| {
-            tell::status(&PlacementStatus::default(), "p", &world.choice, outcome, now())
+            tell::status(&placement(json!({})), [], &world.choice, outcome, now())
         })
         .unwrap();
     let text = |kind: &str| {
@@ -232,6 +288,29 @@ fn placements_say_what_became_of_them() {
             "False NotAllDecisionsScheduled: 2 cluster decisions unscheduled",
         ),
     ];
+    // The first that is so is told, also of a placement that cannot be read.
+    let kept = Outcome::Kept(Kept::Misconfigured(Misconfigured::new("Predicate", "no")));
+    for (choice, expected) in [
+        (nothing(&[]), "NoManagedClusterSetBindings"),
+        (unbound(&[]), "NoIntersection"),
+        (sets(), "NotAllDecisionsScheduled"),
+    ] {
+        let status = tell::status(&placement(json!({})), [], &choice, &kept, now());
+        let satisfied = Condition::find(&status.conditions, "PlacementSatisfied").unwrap();
+        assert_eq!(satisfied.reason, expected);
+        let message =
+            ": the placement cannot be read, see PlacementMisconfigured; the last decisions are kept";
+        assert!(satisfied.message.ends_with(message), "{satisfied:?}");
+    }
+    // Who is leaving is no member.
+    let mut leaving = world(sets(), 0);
+    let going = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    leaving.clusters.push(cluster("c1", going));
+    let (satisfied, ..) = said(&leaving, json!({}));
+    assert!(
+        satisfied.starts_with("False AllManagedClusterSetsEmpty"),
+        "{satisfied}"
+    );
     for (world, spec, expected) in cases {
         let (satisfied, misconfigured, _) = said(&world, spec.clone());
         assert_eq!(satisfied, expected, "{spec}");
@@ -277,11 +356,31 @@ fn a_placement_that_cannot_be_read_keeps_its_status() {
     let (.., before) = said(&world, json!({}));
     let bad =
         json!({"predicates": [{"requiredClusterSelector": {"celSelector": {"celExpressions": ["1"]}}}]});
-    let after = world
-        .with(bad, |_, outcome| {
-            tell::status(&before, "p", &world.choice, outcome, now())
-        })
-        .unwrap();
+    let mut read = placement(json!({}));
+    read.status = Some(before.clone());
+    let after = |decisions: &[PlacementDecision]| {
+        let status = world.with(bad.clone(), |_, outcome| {
+            tell::status(&read, decisions, &world.choice, outcome, now())
+        });
+        status.unwrap()
+    };
+    let decision = |clusters: Value| -> PlacementDecision {
+        serde_json::from_value(json!({
+            "metadata": {"name": "p-decision-1", "labels": {GROUP_INDEX: "0", GROUP_NAME: ""}},
+            "status": {"decisions": clusters},
+        }))
+        .unwrap()
+    };
+    let all = json!([{"clusterName": "c1"}, {"clusterName": "c2"}, {"clusterName": "c3"}]);
+    let waits = |status: &PlacementStatus| {
+        let satisfied = Condition::find(&status.conditions, "PlacementSatisfied").unwrap();
+        satisfied.message.contains("whoever follows this placement waits")
+    };
+    // Whoever takes or changes a decision takes it from all that follow it: nobody can make it again.
+    assert!(waits(&after(&[])));
+    assert!(waits(&after(&[decision(json!([{"clusterName": "c1"}]))])));
+    let after = after(&[decision(all)]);
+    assert!(!waits(&after));
     assert_eq!(after.number_of_selected_clusters, 3);
     assert_eq!(after.decision_groups, before.decision_groups);
     let misconfigured = Condition::find(&after.conditions, "PlacementMisconfigured").unwrap();

@@ -107,6 +107,21 @@ fn labels_follow_the_cluster_and_the_rest_is_its_own() {
             .iter()
             .any(|claim| claim.name == "rack")
     );
+    // Nor where somebody, or a backup, lost what it said of itself or the keys of what was copied.
+    for lost in [
+        json!({"status": null}),
+        json!({"metadata": {"annotations": null}}),
+    ] {
+        let mut object = serde_json::to_value(&next).unwrap();
+        machinery_value::merge_patch::apply(&mut object, &lost);
+        let restored: ManagedCluster = serde_json::from_value(object).unwrap();
+        let again = mirror(&cluster, Some(&restored), at(2)).unwrap();
+        assert!(!again.spec.hub_accepts_client, "{lost}");
+        assert_eq!(
+            condition(&again, "HubAcceptedManagedCluster"),
+            "False HubClusterAdminDenied"
+        );
+    }
     // A label that goes there goes here; one that was never copied stays.
     let bare = mirror(
         &member(json!({"metadata": {"labels": {"tier": null}}})),
