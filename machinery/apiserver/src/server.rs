@@ -1,7 +1,7 @@
 //! The server: its state, and how it is put together.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -87,6 +87,8 @@ pub(crate) struct Inner {
     pub(crate) ca_pem: String,
     pub(crate) audit: Option<AuditLog>,
     clock: Clock,
+    /// Itself, for what must go on when the request that began it is dropped.
+    me: Weak<Inner>,
 }
 
 /// The controllers' tasks; they end with the last handle.
@@ -111,7 +113,7 @@ impl ApiServer {
             Some(path) => Store::open(path, bounds)?,
             None => Store::memory_with(&bounds),
         };
-        let inner = Arc::new(Inner {
+        let inner = Arc::new_cyclic(|me| Inner {
             store,
             registry: Registry::default(),
             indexes: Indexes::new(options.bootstrap_roles),
@@ -122,6 +124,7 @@ impl ApiServer {
             ca_pem: options.pki.ca_pem().to_owned(),
             audit: options.audit,
             clock: options.clock,
+            me: me.clone(),
         });
         inner.indexes.load(&inner);
         bootstrap::ensure(&inner, options.bootstrap_roles)
@@ -160,6 +163,13 @@ impl ApiServer {
 }
 
 impl Inner {
+    /// A handle of its own for a task that outlives its caller.
+    pub(crate) fn shared(&self) -> Arc<Self> {
+        self.me
+            .upgrade()
+            .expect("a server is only ever reached through a handle that keeps it")
+    }
+
     /// The present.
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()
