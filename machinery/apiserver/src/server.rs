@@ -31,7 +31,8 @@ pub struct Options {
     pub tokens: Vec<(String, UserInfo)>,
     /// The time.
     pub clock: Clock,
-    /// How many requests are worked on at once; more wait for their turn. A watch counts until its first events are made.
+    /// How many requests are worked on at once; more wait for their turn. A list or a watch counts until its answer begins: what is
+    /// long about it is made in turns.
     pub max_in_flight: usize,
     /// How long a request's body may take to come.
     pub body_within: Duration,
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) indexes: Indexes,
     pub(crate) authenticator: Authenticator,
     pub(crate) places: Places,
+    /// Where long answers are made, part by part.
+    pub(crate) workplaces: Places,
     pub(crate) body_within: Duration,
     pub(crate) first_bytes_within: Duration,
     /// The authority that clients of this cluster trust.
@@ -119,6 +122,8 @@ impl ApiServer {
             indexes: Indexes::new(options.bootstrap_roles),
             authenticator: Authenticator::new(&options.pki, options.tokens),
             places: Places::new(options.max_in_flight),
+            // Enough for one user to keep every core busy, and no more than that between other work.
+            workplaces: Places::new(2 * std::thread::available_parallelism().map_or(1, usize::from)),
             body_within: options.body_within,
             first_bytes_within: options.first_bytes_within,
             ca_pem: options.pki.ca_pem().to_owned(),

@@ -167,6 +167,12 @@ impl<'a> TableBuilder<'a> {
 
     /// Adds the row of an object.
     pub fn push(&mut self, object: &Value) {
+        let row = self.row(object);
+        self.rows.push(row);
+    }
+
+    /// The row of an object, for whoever writes the rows of a long table one by one.
+    pub fn row(&self, object: &Value) -> Value {
         let mut row = Map::new();
         row.insert(
             "cells".to_owned(),
@@ -181,7 +187,7 @@ impl<'a> TableBuilder<'a> {
             IncludeObject::Metadata | IncludeObject::None => partial_object_metadata(object),
         };
         row.insert("object".to_owned(), carried);
-        self.rows.push(Value::Object(row));
+        Value::Object(row)
     }
 
     /// The finished table.
