@@ -104,7 +104,7 @@ pub const ALLOWED: &[Allowed] = &[
     allow(
         "unpruned",
         "an object of another version is not pruned before it is refused",
-        &[at("crd-schema", 42, ".message", "")],
+        &[at("crd-schema", 42, "warnings", "unknown field")],
     ),
     allow(
         "former-versions",
@@ -126,9 +126,22 @@ pub const ALLOWED: &[Allowed] = &[
         ],
     ),
     allow(
+        "ungrouped-target",
+        "an autoscaler whose target names no API group is not refused for that",
+        &[
+            at("other-kinds", 12, ".details.causes[2]", "must specify API group"),
+            at("other-kinds", 12, ".message", "must specify API group"),
+        ],
+    ),
+    allow(
         "kind-first",
         "a patch that changes the kind is refused for that first",
         &[at("patch-merge", 14, "", "")],
+    ),
+    allow(
+        "retain-keys",
+        "directives of a patch are gone before its fields are checked",
+        &[anywhere("warnings", "$retainKeys")],
     ),
     allow(
         "storage-key",

@@ -40,7 +40,8 @@ pub(crate) fn describe(components: &mut Value) {
         if let Some(told) = told {
             schema["description"] = told.into();
         }
-        for (field, property) in schema["properties"].as_object_mut().into_iter().flatten() {
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        for (field, property) in properties.into_iter().flatten() {
             if let Some(told) = words.field(short, field) {
                 property["description"] = told.into();
             }

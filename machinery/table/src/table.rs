@@ -244,12 +244,25 @@ pub fn list_table(printer: &Printer, list: &Value, include: IncludeObject, now: 
     table.finish(ListMeta::of(list))
 }
 
+/// An annotation that is a field of the object in the real server's memory, and so none of its metadata.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
 /// The object's metadata without the object.
 pub fn partial_object_metadata(object: &Value) -> Value {
-    let metadata = object
+    let mut metadata = object
         .get("metadata")
         .cloned()
         .unwrap_or_else(|| Value::Object(Map::new()));
+    if object["kind"] == "DaemonSet"
+        && let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
+    {
+        annotations.remove(TEMPLATE_GENERATION);
+        if annotations.is_empty()
+            && let Value::Object(fields) = &mut metadata
+        {
+            fields.remove("annotations");
+        }
+    }
     json!({"kind": "PartialObjectMetadata", "apiVersion": META_V1, "metadata": metadata})
 }
 

@@ -127,7 +127,10 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
 }
 
 fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
-    let common = field == "metadata.name" || (resource.namespaced && field == "metadata.namespace");
+    // Kinds without fields of their own share a rule that does not ask whether they have namespaces.
+    let is_plain = resource.custom().is_none() && extra_fields(resource).is_empty();
+    let has_namespace = resource.namespaced || is_plain;
+    let common = field == "metadata.name" || (has_namespace && field == "metadata.namespace");
     let known = common
         || match resource.custom() {
             Some(custom) => custom.selectable.iter().any(|(name, _)| name == field),
@@ -138,13 +141,8 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
     }
     let message = match resource.custom() {
         Some(_) => format!("field label not supported: {field}"),
-        None if extra_fields(resource).is_empty() => format!(
-            "\"{field}\" is not a known field selector: only \"metadata.name\"{}",
-            if resource.namespaced {
-                ", \"metadata.namespace\""
-            } else {
-                ""
-            }
+        None if is_plain => format!(
+            "\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
         ),
         None if resource.kind == "ResourceSlice" => format!(
             "field label not supported for {}, Kind={}: {field}",

@@ -197,9 +197,9 @@ async fn long_lists_of_one_user_hold_up_no_other() {
         }
         // This task is behind theirs.
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c0"}, "data": {"q": query}});
-        let changed = server.put(&format!("{CONFIG_MAPS}/c0"), object);
         tokio::task::yield_now().await;
-        changed.await.expect(200);
+        let changed = server.put(&format!("{CONFIG_MAPS}/c0"), object).await;
+        changed.expect(200);
         assert!(
             reading.try_join_next().is_none(),
             "{query} {accept} was made in one go"
