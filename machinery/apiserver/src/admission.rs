@@ -72,6 +72,15 @@ pub(crate) fn mutate(
     }
 }
 
+/// Tells the client what is odd about an object that is valid.
+pub(crate) fn warn(resource: &Resource, new: &Value, old: Option<&Value>, options: &WriteOptions) {
+    if resource.custom().is_none() {
+        for warning in machinery_kinds::warnings::warnings(resource.gvk(), new, old) {
+            options.warn(warning);
+        }
+    }
+}
+
 /// What is asked for, for the policies to judge.
 pub(crate) struct Asked<'a> {
     pub(crate) resource: &'a Resource,
@@ -79,6 +88,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) subresource: &'a str,
     pub(crate) operation: Operation,
     pub(crate) name: &'a str,
+    /// The name in the request's path; empty for a POST.
+    pub(crate) path_name: &'a str,
 }
 
 /// Checks what a role or a binding grants and who decides about certificates, and asks the ValidatingAdmissionPolicies. Their warnings travel with the options.
@@ -94,9 +105,10 @@ pub(crate) fn validate(
         subresource,
         operation,
         name,
+        ..
     } = *asked;
     if let Some(new) = new {
-        grant::check(server, resource, new, old, &options.user)?;
+        grant::check(server, asked, new, old, &options.user)?;
         if certificates::concerns(resource) {
             certificates::check(server, asked, new, old, &options.user)?;
         }

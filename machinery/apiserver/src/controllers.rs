@@ -14,6 +14,7 @@ mod garbage;
 mod namespaces;
 mod policies;
 mod roles;
+mod sweep;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -59,6 +60,22 @@ enum Job {
     Roles,
 }
 
+impl Job {
+    /// Whether somebody waits for it who has nothing to do with what else there is to do: a definition to be served, an account
+    /// to get its token. A cascade may be long.
+    fn is_short(&self) -> bool {
+        !matches!(self, Self::Dependent(_) | Self::Owner(_) | Self::Namespace(_))
+    }
+}
+
+/// How far a job came in its turn.
+enum Progress {
+    /// There is nothing left to do for now.
+    Done,
+    /// It goes on in another turn.
+    More,
+}
+
 /// Starts the task.
 pub(crate) fn start(server: &Arc<Inner>, cluster: bool) -> Vec<JoinHandle<()>> {
     let server = server.clone();
@@ -75,7 +92,11 @@ struct Caretaker<'a> {
     cluster: bool,
     graph: garbage::Graph,
     expiries: events::Expiries,
-    queue: VecDeque<Job>,
+    /// Jobs that take a moment, and those that may be one of very many: they have their turns alternately, so that neither waits
+    /// for all of the other.
+    short: VecDeque<Job>,
+    long: VecDeque<Job>,
+    short_is_next: bool,
     queued: BTreeSet<Job>,
     resting: Vec<(Instant, Job)>,
 }
@@ -87,7 +108,9 @@ impl<'a> Caretaker<'a> {
             cluster,
             graph: garbage::Graph::default(),
             expiries: events::Expiries::default(),
-            queue: VecDeque::new(),
+            short: VecDeque::new(),
+            long: VecDeque::new(),
+            short_is_next: true,
             queued: BTreeSet::new(),
             resting: Vec::new(),
         }
@@ -111,11 +134,12 @@ impl<'a> Caretaker<'a> {
                     Next::Closed => return std::future::pending().await,
                 }
             }
-            if let Some(job) = self.queue.pop_front() {
-                self.queued.remove(&job);
-                if let Err(error) = self.work(&job).await {
-                    tracing::debug!(?job, %error, "a job of the server failed and will be tried again");
-                    self.resting.push((Instant::now() + RETRY, job));
+            let jobs = self.next_jobs();
+            if !jobs.is_empty() {
+                let work = jobs.iter().map(|job| self.work(job));
+                let results = futures::future::join_all(work).await;
+                for (job, result) in jobs.into_iter().zip(results) {
+                    self.finish(job, result);
                 }
                 continue;
             }
@@ -146,6 +170,49 @@ impl<'a> Caretaker<'a> {
         }
     }
 
+    /// What is done next: one job, or several objects that may have lost their owner, which share their way to the disk.
+    fn next_jobs(&mut self) -> Vec<Job> {
+        let lines = [&mut self.short, &mut self.long];
+        let [first, second] = if self.short_is_next {
+            lines
+        } else {
+            let [short, long] = lines;
+            [long, short]
+        };
+        self.short_is_next = !self.short_is_next;
+        let Some(job) = first.pop_front().or_else(|| second.pop_front()) else {
+            return Vec::new();
+        };
+        let mut jobs = vec![job];
+        while matches!(jobs[0], Job::Dependent(_)) && jobs.len() < sweep::AT_ONCE {
+            match self.long.pop_front_if(|job| matches!(job, Job::Dependent(_))) {
+                Some(job) => jobs.push(job),
+                None => break,
+            }
+        }
+        for job in &jobs {
+            self.queued.remove(job);
+        }
+        jobs
+    }
+
+    /// Looks after a job that was worked on.
+    fn finish(&mut self, job: Job, result: Result<Progress, ApiError>) {
+        match result {
+            Ok(Progress::Done) => {}
+            // Behind all others, however short its turns are.
+            Ok(Progress::More) => {
+                if self.queued.insert(job.clone()) {
+                    self.long.push_back(job);
+                }
+            }
+            Err(error) => {
+                tracing::debug!(?job, %error, "a job of the server failed and will be tried again");
+                self.resting.push((Instant::now() + RETRY, job));
+            }
+        }
+    }
+
     fn push(&mut self, job: Job) {
         // What a kube-apiserver does by itself is done always, the rest is the work of a cluster's controllers.
         let is_ours = matches!(job, Job::Definition(_) | Job::Flow(_) | Job::Level(_));
@@ -153,7 +220,12 @@ impl<'a> Caretaker<'a> {
             return;
         }
         if self.queued.insert(job.clone()) {
-            self.queue.push_back(job);
+            let line = if job.is_short() {
+                &mut self.short
+            } else {
+                &mut self.long
+            };
+            line.push_back(job);
         }
     }
 
@@ -229,18 +301,19 @@ impl<'a> Caretaker<'a> {
         self.server.store.get(&key).is_some()
     }
 
-    async fn work(&mut self, job: &Job) -> Result<(), ApiError> {
+    async fn work(&self, job: &Job) -> Result<Progress, ApiError> {
         match job {
-            Job::Dependent(key) => garbage::dependent(self.server, &self.graph, key).await,
-            Job::Owner(key) => garbage::owner(self.server, &self.graph, key).await,
-            Job::Namespace(name) => namespaces::tend(self.server, name).await,
-            Job::Definition(name) => definitions::tend(self.server, name).await,
-            Job::TokenSecret(key) => accounts::token_secret(self.server, key).await,
-            Job::Policy(name) => policies::tend(self.server, name).await,
-            Job::Flow(name) => flows::tend(self.server, name).await,
-            Job::Level(name) => flows::tend_all(self.server, name).await,
-            Job::Roles => roles::aggregate(self.server).await,
+            Job::Dependent(key) => garbage::dependent(self.server, &self.graph, key).await?,
+            Job::Owner(key) => garbage::owner(self.server, &self.graph, key).await?,
+            Job::Namespace(name) => return namespaces::tend(self.server, name).await,
+            Job::Definition(name) => return definitions::tend(self.server, name).await,
+            Job::TokenSecret(key) => accounts::token_secret(self.server, key).await?,
+            Job::Policy(name) => policies::tend(self.server, name).await?,
+            Job::Flow(name) => flows::tend(self.server, name).await?,
+            Job::Level(name) => flows::tend_all(self.server, name).await?,
+            Job::Roles => roles::aggregate(self.server).await?,
         }
+        Ok(Progress::Done)
     }
 }
 
@@ -285,5 +358,48 @@ fn keys(server: &Inner, prefix: &str) -> Vec<String> {
     }) {
         Ok(page) => page.entries.iter().map(|entry| entry.key.to_string()).collect(),
         Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::{ApiServer, Options};
+
+    #[tokio::test]
+    async fn what_is_short_waits_for_no_cascade() {
+        let mut options = Options::new(Arc::new(machinery_auth::Pki::ephemeral().unwrap()));
+        options.cluster_controllers = false;
+        let server = ApiServer::start(options).await.unwrap();
+        let mut caretaker = Caretaker::new(&server.inner, true);
+        for number in 0..2 * sweep::AT_ONCE {
+            caretaker.push(Job::Dependent(format!("/core/pods/n/p{number}")));
+        }
+        caretaker.push(Job::Namespace("n".to_owned()));
+        caretaker.push(Job::Definition("a".to_owned()));
+        caretaker.push(Job::Roles);
+        let mut order = Vec::new();
+        loop {
+            let jobs = caretaker.next_jobs();
+            let Some(first) = jobs.first() else { break };
+            order.push(match first {
+                Job::Dependent(_) => format!("{} dependents", jobs.len()),
+                other => format!("{other:?}"),
+            });
+            // What goes on does so behind the others.
+            if jobs == [Job::Definition("a".to_owned())] && order.len() < 4 {
+                caretaker.finish(jobs[0].clone(), Ok(Progress::More));
+            }
+        }
+        let dependents = format!("{} dependents", sweep::AT_ONCE);
+        let expected = [
+            "Definition(\"a\")",
+            dependents.as_str(),
+            "Roles",
+            dependents.as_str(),
+            "Namespace(\"n\")",
+            "Definition(\"a\")",
+        ];
+        assert_eq!(order, expected);
     }
 }

@@ -5,13 +5,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use machinery_schema::CustomSchema;
 use machinery_table::CustomColumns;
 use machinery_value::Value;
+use machinery_value::hash::ValueHash;
 use machinery_value::jsonpath::JsonPath;
+use tokio::sync::watch;
 
 /// What a served version of a definition says about its objects.
 #[derive(Debug)]
 pub struct CustomVersion {
     /// A number that no other version or edition of any definition has: objects written under it need no second look.
     pub(crate) edition: u32,
+    /// The definition's spec that it was made from: as long as that is the same, so is the version.
+    made_from: ValueHash,
+    /// Up to which revision the definition said this; none while it still does.
+    retired: watch::Sender<Option<u64>>,
     pub(crate) schema: CustomSchema,
     /// The version that the definition stores.
     pub(crate) storage_version: String,
@@ -40,8 +46,8 @@ impl CustomVersion {
     /// Makes a version from its entry in `spec.versions`; a definition that was admitted has no error here.
     /// Clients of a deprecated version are told to use its `successor`.
     pub(crate) fn new(
-        group: &str,
-        kind: &str,
+        (group, kind): (&str, &str),
+        made_from: ValueHash,
         storage_version: &str,
         version: &Value,
         successor: Option<&str>,
@@ -78,6 +84,8 @@ impl CustomVersion {
         });
         Ok(Self {
             edition: NEXT_EDITION.fetch_add(1, Ordering::Relaxed),
+            made_from,
+            retired: watch::Sender::new(None),
             schema,
             storage_version: storage_version.to_owned(),
             columns: CustomColumns::of_version(version),
@@ -86,6 +94,21 @@ impl CustomVersion {
             scale,
             deprecation,
         })
+    }
+
+    /// Whether it was made from this spec.
+    pub(crate) fn is_of(&self, spec: &ValueHash) -> bool {
+        self.made_from == *spec
+    }
+
+    /// Its time is over: what comes after `revision` may have another shape.
+    pub(crate) fn retire(&self, revision: u64) {
+        self.retired.send_replace(Some(revision));
+    }
+
+    /// For those who go on reading objects in this version's shape: until when they may.
+    pub(crate) fn retirement(&self) -> watch::Receiver<Option<u64>> {
+        self.retired.subscribe()
     }
 
     /// Brings an object that another edition wrote into this version's shape: pruned and defaulted.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use machinery_store::Range;
 use machinery_value::Value;
+use machinery_value::hash::canonical_hash;
 use serde_json::json;
 
 use crate::custom::CustomVersion;
@@ -26,7 +27,7 @@ pub(crate) fn load(server: &Inner) {
     };
     let mut all: Vec<Arc<Resource>> = Vec::new();
     for entry in &page.entries {
-        all.extend(resources(&entry.value.content(), &all));
+        all.extend(resources(&entry.value.content(), &all, &[]));
     }
     server
         .registry
@@ -37,20 +38,26 @@ pub(crate) fn load(server: &Inner) {
 pub(crate) fn refresh(server: &Inner, key: &str) {
     let _guard = server.indexes.definitions.lock();
     let name = key.rsplit('/').next().unwrap_or(key);
-    let mut others: Vec<Arc<Resource>> = server
-        .registry
-        .custom()
-        .resources()
-        .iter()
-        .filter(|r| definition_name(r) != name)
-        .cloned()
-        .collect();
+    let custom = server.registry.custom();
+    let is_own = |r: &Arc<Resource>| definition_name(r) == name;
+    let (before, mut served): (Vec<_>, Vec<_>) = custom.resources().iter().cloned().partition(is_own);
     if let Some(stored) = server.store.get(key) {
-        others.extend(resources(&stored.value.content(), &others));
+        served.extend(resources(&stored.value.content(), &served, &before));
+    }
+    // Before anything is written in the new shape, so that whoever watches in the old one cannot meet it.
+    let revision = server.store.revision();
+    for version in before.iter().filter_map(|r| r.custom()) {
+        if !served
+            .iter()
+            .filter_map(|r| r.custom())
+            .any(|v| Arc::ptr_eq(v, version))
+        {
+            version.retire(revision);
+        }
     }
     server
         .registry
-        .set_custom(Catalog::from_shared(others), server.now());
+        .set_custom(Catalog::from_shared(served), server.now());
 }
 
 /// The name of the definition behind a custom resource.
@@ -68,9 +75,18 @@ fn successor<'a>(spec: &'a Value, version: &Value) -> Option<&'a str> {
         .and_then(|v| v["name"].as_str())
 }
 
-/// The served versions of a definition whose names are free.
-fn resources(definition: &Value, others: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
+/// The served versions of a definition whose names are free. What was made `before` from the same spec stays: a change of
+/// labels or status is nothing to those who read objects.
+fn resources(definition: &Value, others: &[Arc<Resource>], before: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
     let spec = &definition["spec"];
+    let made_from = canonical_hash(spec);
+    let known = |version: &Value| {
+        let versions = before
+            .iter()
+            .filter(|r| version["name"] == r.version.as_str())
+            .filter_map(|r| r.custom());
+        versions.into_iter().find(|v| v.is_of(&made_from)).cloned()
+    };
     let names = &spec["names"];
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
     let (group, kind) = (text(&spec["group"]), text(&names["kind"]));
@@ -88,15 +104,24 @@ fn resources(definition: &Value, others: &[Arc<Resource>]) -> Vec<Arc<Resource>>
         if version["served"] != json!(true) {
             continue;
         }
-        let custom =
-            match CustomVersion::new(&group, &kind, &storage_version, version, successor(spec, version)) {
-                Ok(custom) => Arc::new(custom),
-                Err(error) => {
-                    // Definitions are checked on admission; one that an older program stored may still fail here.
-                    tracing::error!(%group, %kind, %error, "a version of a definition cannot be served");
-                    continue;
-                }
-            };
+        let make = || {
+            let names = (group.as_str(), kind.as_str());
+            CustomVersion::new(
+                names,
+                made_from,
+                &storage_version,
+                version,
+                successor(spec, version),
+            )
+        };
+        let custom = match known(version).map_or_else(|| make().map(Arc::new), Ok) {
+            Ok(custom) => custom,
+            Err(error) => {
+                // Definitions are checked on admission; one that an older program stored may still fail here.
+                tracing::error!(%group, %kind, %error, "a version of a definition cannot be served");
+                continue;
+            }
+        };
         let resource_names = Names {
             group: group.clone(),
             version: text(&version["name"]),

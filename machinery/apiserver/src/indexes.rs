@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::admission::policy::PolicySet;
 use crate::definitions;
+use crate::registry::built_in;
 use crate::resource::{Resource, key_prefix};
 use crate::server::Inner;
 
@@ -27,6 +28,14 @@ pub(crate) struct Indexes {
 const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
 pub(crate) const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+
+/// The resource, if something is kept from its objects; such resources are all compiled in.
+pub(crate) fn concerned(resource: &Resource) -> Option<&'static Resource> {
+    let (group, plural) = (resource.group.as_str(), resource.plural.as_str());
+    let concerned = matches!(group, RBAC | ADMISSION) || (group, plural) == DEFINITIONS;
+    let found = concerned.then(|| built_in().find(group, &resource.version, plural));
+    found.flatten().map(|resource| &**resource)
+}
 
 impl Indexes {
     /// Empty indexes. With the usual roles, which each server makes when it starts, what they say is shared by all

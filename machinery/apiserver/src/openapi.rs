@@ -1,5 +1,5 @@
-//! OpenAPI v3: every path that is served with its operations, and the schemas that they speak of, without prose. And a v2
-//! that says nothing.
+//! OpenAPI v3: every path that is served with its operations, and the schemas that they speak of, with what `kubectl explain` says
+//! about them in words of our own. And a v2 that says nothing.
 
 mod paths;
 
@@ -113,14 +113,14 @@ fn index(registry: &Registry) -> Value {
 }
 
 /// Counts the changes of how documents are made, so that those of before are not taken for those of now.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// The hash of a document, by all that it is made of. Clients keep a document under it for ever, also when another server has
 /// taken the address of this one.
 fn hash(resources: &[Arc<Resource>]) -> ValueHash {
     static BUILT_IN: OnceLock<String> = OnceLock::new();
     let built_in =
-        BUILT_IN.get_or_init(|| canonical_hash(&machinery_kinds::schemas::components()).to_string());
+        BUILT_IN.get_or_init(|| canonical_hash(&machinery_kinds::schemas::described()).to_string());
     let parts = resources.iter().map(|resource| {
         let schema = match &resource.source {
             Source::BuiltIn { .. } => Value::Null,
@@ -147,7 +147,7 @@ fn hash(resources: &[Arc<Resource>]) -> ValueHash {
 /// The document of one group and version.
 fn document(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
     // Hardly anybody asks twice, so the components are read for each document and not kept.
-    let components = machinery_kinds::schemas::components();
+    let components = machinery_kinds::schemas::described();
     let (mut paths, mut schemas) = (Map::new(), Map::new());
     let mut is_custom = false;
     for resource in resources {
@@ -265,14 +265,19 @@ fn custom_schema(resource: &Resource, declared: &Value) -> Value {
     } else {
         json!({"type": "object"})
     };
-    for (field, about) in [
+    for (field, mut about) in [
         ("apiVersion", json!({"type": "string"})),
         ("kind", json!({"type": "string"})),
+        (
+            "metadata",
+            json!({"allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}]}),
+        ),
     ] {
+        if let Some(told) = machinery_kinds::words::common(field) {
+            about["description"] = told.into();
+        }
         schema["properties"][field] = about;
     }
-    schema["properties"]["metadata"] =
-        json!({"allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}]});
     publish(&mut schema);
     schema["x-kubernetes-group-version-kind"] =
         json!([{"group": resource.group, "version": resource.version, "kind": resource.kind}]);

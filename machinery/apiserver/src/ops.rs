@@ -14,11 +14,13 @@ pub(crate) mod upsert;
 use std::sync::Arc;
 
 use machinery_auth::UserInfo;
-use machinery_store::{Change, Expect, WriteError, Written};
+use machinery_auth::user::GROUP_AUTHENTICATED;
+use machinery_store::{Change, Expect, WriteError};
 use machinery_value::{Map, Value};
 use parking_lot::Mutex;
 
 use crate::audit::Trail;
+use crate::indexes;
 use crate::object::{Object, Stored};
 use crate::ownership::Owner;
 use crate::resource::Resource;
@@ -78,6 +80,26 @@ impl WriteOptions {
         )
     }
 
+    /// A write that a cluster's controllers make through the API: policies judge it, and know it by the controller's account.
+    pub(crate) fn controller(name: &str) -> Self {
+        Self::cluster(UserInfo::service_account("kube-system", name, ""))
+    }
+
+    /// The same for what the controllers' process does in its own name.
+    pub(crate) fn controllers() -> Self {
+        Self::cluster(UserInfo::new(
+            "system:kube-controller-manager",
+            [GROUP_AUTHENTICATED],
+        ))
+    }
+
+    fn cluster(user: UserInfo) -> Self {
+        Self {
+            user: Arc::new(user),
+            ..Self::internal()
+        }
+    }
+
     /// Adds something to tell the client, once.
     pub(crate) fn warn(&self, warning: String) {
         let mut warnings = self.warnings.lock();
@@ -124,12 +146,7 @@ pub(crate) async fn put(
     }
     let edition = resource.edition();
     let change = Change::put(move |revision| Object::encode(content, revision, edition));
-    settle(
-        server,
-        resource,
-        key,
-        server.store.write(key, expect, change).await,
-    )
+    settle(server, resource, key, expect, change).await
 }
 
 /// Removes `key`; watchers see `last` with the revision of the removal.
@@ -145,25 +162,34 @@ pub(crate) async fn remove(
     }
     let edition = resource.edition();
     let change = Change::delete(move |revision| Object::encode(last, revision, edition));
-    settle(
-        server,
-        resource,
-        key,
-        server.store.write(key, expect, change).await,
-    )
+    settle(server, resource, key, expect, change).await
 }
 
-fn settle(
+async fn settle(
     server: &Inner,
     resource: &Resource,
     key: &str,
-    result: Result<Written<Object>, WriteError<Object>>,
+    expect: Expect,
+    change: Change<Object>,
 ) -> Result<Result<Stored, Option<Stored>>, ApiError> {
-    match result {
-        Ok(written) => {
-            server.indexes.changed(server, resource, key);
-            Ok(Ok(written.entry))
+    let result = match indexes::concerned(resource) {
+        None => server.store.write(key, expect, change).await,
+        // A client that goes away while its write is on the way to the disk leaves a write that happens all the same. What
+        // is stored must be in force, so that nobody's leaving comes between the two.
+        Some(resource) => {
+            let (server, key) = (server.shared(), key.to_owned());
+            let write = async move {
+                let result = server.store.write(&key, expect, change).await;
+                if result.is_ok() {
+                    server.indexes.changed(&server, resource, &key);
+                }
+                result
+            };
+            tokio::spawn(write).await.map_err(ApiError::internal)?
         }
+    };
+    match result {
+        Ok(written) => Ok(Ok(written.entry)),
         Err(WriteError::Conflict(current)) => Ok(Err(current)),
         Err(error) => Err(ApiError::internal(error)),
     }

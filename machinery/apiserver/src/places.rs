@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -14,6 +15,9 @@ use tokio::sync::oneshot;
 const WAITING_OF_ONE: usize = 1_000;
 /// How many may wait in all.
 const WAITING: usize = 8_000;
+
+/// How long work that cannot be sent away waits before it asks again.
+const WHEN_FULL: Duration = Duration::from_millis(10);
 
 /// The places of a server. Clones share them.
 #[derive(Clone)]
@@ -25,6 +29,40 @@ pub(crate) struct Place(Option<(Places, Arc<str>)>);
 /// There is no place, and too many wait already.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
+
+/// A long piece of work, done part by part, so that whoever has little to do need not wait for all of it.
+pub(crate) struct Turns {
+    places: Places,
+    user: Arc<str>,
+    has_begun: bool,
+    turn: Option<Place>,
+}
+
+impl Turns {
+    /// The work of a user at these places.
+    pub(crate) fn new(places: &Places, user: &str) -> Self {
+        Self {
+            places: places.clone(),
+            user: Arc::from(user),
+            has_begun: false,
+            turn: None,
+        }
+    }
+
+    /// Begins the next part, when others have had their turn.
+    pub(crate) async fn next(&mut self) {
+        self.turn = None;
+        if std::mem::replace(&mut self.has_begun, true) {
+            tokio::task::yield_now().await;
+        }
+        self.turn = Some(self.places.wait(&self.user).await);
+    }
+
+    /// Ends a part after which there is nothing to do for now.
+    pub(crate) fn rest(&mut self) {
+        self.turn = None;
+    }
+}
 
 struct State {
     places: usize,
@@ -71,6 +109,16 @@ impl Places {
         };
         // The places outlive whoever waits for them.
         turn.await.map_err(|_| Full)
+    }
+
+    /// Takes a place however long that takes, for work that has begun and cannot be sent away.
+    async fn wait(&self, user: &str) -> Place {
+        loop {
+            match self.take(user).await {
+                Ok(place) => return place,
+                Err(Full) => tokio::time::sleep(WHEN_FULL).await,
+            }
+        }
     }
 
     fn place(&self, user: Arc<str>) -> Place {
@@ -162,8 +210,6 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// Whether a request gets a place at once.
@@ -252,6 +298,22 @@ mod tests {
         drop(last.await.unwrap().unwrap());
         assert!(at_once(&places, "c").await.is_some());
         assert_eq!(places.0.lock().waiting, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn long_work_lets_others_in_between() {
+        let places = Places::new(1);
+        let mut long = Turns::new(&places, "a");
+        long.next().await;
+        let other = waits(&places, "b").await;
+        let mut more = Box::pin(long.next());
+        assert!(futures::poll!(&mut more).is_pending());
+        let place = other.await.unwrap().unwrap();
+        assert!(futures::poll!(&mut more).is_pending());
+        drop(place);
+        more.await;
+        long.rest();
+        assert_eq!(places.0.lock().taken, 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 mod binding;
 mod deletes;
 mod eviction;
+mod lists;
 mod patch;
 mod resources;
 mod respond;
@@ -150,7 +151,7 @@ impl ApiServer {
 }
 
 /// Whether we are well must be known above all when there is much to do. Everything else takes one of a bounded number of
-/// places, a watch until its first events are made: those may be a whole collection. The rest of it costs little.
+/// places until its answer begins. Long answers are made part by part, at places of their own.
 fn is_free(info: &RequestInfo) -> bool {
     !info.is_resource && is_health(&info.path)
 }

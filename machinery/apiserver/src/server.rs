@@ -1,7 +1,7 @@
 //! The server: its state, and how it is put together.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -31,7 +31,8 @@ pub struct Options {
     pub tokens: Vec<(String, UserInfo)>,
     /// The time.
     pub clock: Clock,
-    /// How many requests are worked on at once; more wait for their turn. A watch counts until its first events are made.
+    /// How many requests are worked on at once; more wait for their turn. A list or a watch counts until its answer begins: what is
+    /// long about it is made in turns.
     pub max_in_flight: usize,
     /// How long a request's body may take to come.
     pub body_within: Duration,
@@ -81,12 +82,16 @@ pub(crate) struct Inner {
     pub(crate) indexes: Indexes,
     pub(crate) authenticator: Authenticator,
     pub(crate) places: Places,
+    /// Where long answers are made, part by part.
+    pub(crate) workplaces: Places,
     pub(crate) body_within: Duration,
     pub(crate) first_bytes_within: Duration,
     /// The authority that clients of this cluster trust.
     pub(crate) ca_pem: String,
     pub(crate) audit: Option<AuditLog>,
     clock: Clock,
+    /// Itself, for what must go on when the request that began it is dropped.
+    me: Weak<Inner>,
 }
 
 /// The controllers' tasks; they end with the last handle.
@@ -111,17 +116,20 @@ impl ApiServer {
             Some(path) => Store::open(path, bounds)?,
             None => Store::memory_with(&bounds),
         };
-        let inner = Arc::new(Inner {
+        let inner = Arc::new_cyclic(|me| Inner {
             store,
             registry: Registry::default(),
             indexes: Indexes::new(options.bootstrap_roles),
             authenticator: Authenticator::new(&options.pki, options.tokens),
             places: Places::new(options.max_in_flight),
+            // Enough for one user to keep every core busy, and no more than that between other work.
+            workplaces: Places::new(2 * std::thread::available_parallelism().map_or(1, usize::from)),
             body_within: options.body_within,
             first_bytes_within: options.first_bytes_within,
             ca_pem: options.pki.ca_pem().to_owned(),
             audit: options.audit,
             clock: options.clock,
+            me: me.clone(),
         });
         inner.indexes.load(&inner);
         bootstrap::ensure(&inner, options.bootstrap_roles)
@@ -160,6 +168,13 @@ impl ApiServer {
 }
 
 impl Inner {
+    /// A handle of its own for a task that outlives its caller.
+    pub(crate) fn shared(&self) -> Arc<Self> {
+        self.me
+            .upgrade()
+            .expect("a server is only ever reached through a handle that keeps it")
+    }
+
     /// The present.
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()

@@ -300,6 +300,7 @@ mod tests {
                 list: "/l".into(),
                 by: "/n".into(),
                 values: vec!["y".into()],
+                why: "others".into(),
             },
         );
         assert_eq!(value, json!({"causes": ["a", "b"], "l": [{"n": "y"}]}));

@@ -269,7 +269,7 @@ impl<'a> Side<'a> {
             .keys()
             .for_each(|pointer| compare::forget(&mut body, pointer));
         step.without
-            .iter()
+            .keys()
             .for_each(|key| compare::forget_everywhere(&mut body, key));
         step.unordered
             .iter()

@@ -94,12 +94,12 @@ pub struct Step {
     /// Restricts a list of the answer to some of its entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
-    /// Places of the answer (JSON pointers, `*` for any) that are not compared, each with the reason.
+    /// Places of the answer (JSON pointers, `*` for any) that are not compared, each with its reason: a name in [`crate::allowed`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ignore: BTreeMap<String, String>,
-    /// Keys of the answer that are not compared, wherever they stand.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub without: Vec<String>,
+    /// Keys of the answer that are not compared, wherever they stand, each with its reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub without: BTreeMap<String, String>,
     /// Lists of the answer (JSON pointers, `*` for any) whose order has no meaning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unordered: Vec<String>,
@@ -141,6 +141,22 @@ pub enum PatchType {
     Apply,
 }
 
+impl Step {
+    /// The reasons for everything that is not compared of its answers.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        let recorded = self
+            .answer
+            .iter()
+            .flat_map(|answer| [&answer.lacks, &answer.differs]);
+        [&self.ignore, &self.without]
+            .into_iter()
+            .chain(recorded)
+            .flat_map(BTreeMap::values)
+            .chain(self.keep.iter().map(|keep| &keep.why))
+            .map(String::as_str)
+    }
+}
+
 impl PatchType {
     /// Its media type.
     pub fn media_type(self) -> &'static str {
@@ -163,6 +179,8 @@ pub struct Keep {
     pub by: String,
     /// The entries to keep.
     pub values: Vec<String>,
+    /// The reason why the others are not compared.
+    pub why: String,
 }
 
 /// A script that cannot be used.

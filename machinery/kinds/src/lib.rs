@@ -13,6 +13,8 @@ pub mod flows;
 pub mod schemas;
 pub mod strategy;
 pub mod validation;
+pub mod warnings;
+pub mod words;
 
 /// The group, version and kind of an object; the core group is "".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

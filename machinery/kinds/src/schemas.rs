@@ -18,6 +18,13 @@ pub fn components() -> Value {
     document.get_mut("schemas").map(Value::take).unwrap_or_default()
 }
 
+/// The same with what there is to say about kinds and fields, for people.
+pub fn described() -> Value {
+    let mut components = components();
+    crate::words::describe(&mut components);
+    components
+}
+
 struct Schemas {
     set: SchemaSet,
     names: HashMap<String, String>,

@@ -29,7 +29,7 @@ use serde_json::Value;
 pub use authorizer::{Authority, Authorizer, Question, Verdict};
 pub use check::Scope;
 pub(crate) use check::{check_message_expression, check_rule};
-pub use program::CelProgram;
+pub use program::{CelProgram, Native};
 pub use rules::check_rules;
 pub(crate) use rules::{check_rules_at, field_path};
 pub(crate) use sizes::max_cardinality;

@@ -167,6 +167,12 @@ impl<'a> TableBuilder<'a> {
 
     /// Adds the row of an object.
     pub fn push(&mut self, object: &Value) {
+        let row = self.row(object);
+        self.rows.push(row);
+    }
+
+    /// The row of an object, for whoever writes the rows of a long table one by one.
+    pub fn row(&self, object: &Value) -> Value {
         let mut row = Map::new();
         row.insert(
             "cells".to_owned(),
@@ -181,7 +187,7 @@ impl<'a> TableBuilder<'a> {
             IncludeObject::Metadata | IncludeObject::None => partial_object_metadata(object),
         };
         row.insert("object".to_owned(), carried);
-        self.rows.push(Value::Object(row));
+        Value::Object(row)
     }
 
     /// The finished table.
@@ -238,12 +244,25 @@ pub fn list_table(printer: &Printer, list: &Value, include: IncludeObject, now: 
     table.finish(ListMeta::of(list))
 }
 
+/// An annotation that is a field of the object in the real server's memory, and so none of its metadata.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
 /// The object's metadata without the object.
 pub fn partial_object_metadata(object: &Value) -> Value {
-    let metadata = object
+    let mut metadata = object
         .get("metadata")
         .cloned()
         .unwrap_or_else(|| Value::Object(Map::new()));
+    if object["kind"] == "DaemonSet"
+        && let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
+    {
+        annotations.remove(TEMPLATE_GENERATION);
+        if annotations.is_empty()
+            && let Value::Object(fields) = &mut metadata
+        {
+            fields.remove("annotations");
+        }
+    }
     json!({"kind": "PartialObjectMetadata", "apiVersion": META_V1, "metadata": metadata})
 }
 

@@ -32,7 +32,8 @@ pub(super) async fn ensure_default(server: &Inner, namespace: &str) -> Result<()
         return Ok(());
     }
     let content = json!({"metadata": {"name": DEFAULT}});
-    match create(server, accounts, namespace, content, &WriteOptions::internal()).await {
+    let options = WriteOptions::controller("service-account-controller");
+    match create(server, accounts, namespace, content, &options).await {
         Err(error) if error.reason == "AlreadyExists" || error.reason == "Forbidden" => Ok(()),
         other => ignore_missing(other),
     }
@@ -71,7 +72,7 @@ pub(super) async fn token_secret(server: &Inner, key: &str) -> Result<(), ApiErr
                 place.namespace,
                 place.name,
                 &wanted,
-                &WriteOptions::internal(),
+                &WriteOptions::controllers(),
             )
             .await,
         );

@@ -2,34 +2,36 @@
 
 use serde_json::json;
 
-use crate::controllers::garbage::{change, drop_finalizer, ignore_missing};
-use crate::controllers::{Place, keys};
+use crate::controllers::Progress;
+use crate::controllers::garbage::{change, drop_finalizer};
+use crate::controllers::sweep::Sweep;
 use crate::definitions::{set_condition, status};
 use crate::ops::WriteOptions;
-use crate::ops::delete::{CUSTOM_CLEANUP, DeleteOptions, delete};
+use crate::ops::delete::{CUSTOM_CLEANUP, DeleteOptions};
 use crate::resource::key_prefix;
 use crate::server::Inner;
 use crate::status::ApiError;
 
 /// Brings a definition forward.
-pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
+pub(super) async fn tend(server: &Inner, name: &str) -> Result<Progress, ApiError> {
     let key = format!(
         "{}{name}",
         key_prefix("apiextensions.k8s.io", "customresourcedefinitions")
     );
     let Some(stored) = server.store.get(&key) else {
-        return Ok(());
+        return Ok(Progress::Done);
     };
     let links = stored.value.links();
     let now = server.now_text();
     if links.deletion_timestamp.is_none() {
-        return change(server, &key, |definition| {
+        change(server, &key, |definition| {
             definition["status"] = status(&server.registry, definition, &now);
         })
-        .await;
+        .await?;
+        return Ok(Progress::Done);
     }
     if !links.finalizers.iter().any(|f| f == CUSTOM_CLEANUP) {
-        return Ok(());
+        return Ok(Progress::Done);
     }
     let content = stored.value.content();
     let text = |path: &str| {
@@ -45,17 +47,21 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
         .resources()
         .iter()
         .find(|r| r.group == group && r.plural == plural);
-    let mut left = 0;
+    let mut sweep = Sweep::default();
     if let Some(resource) = resource {
-        for object in keys(server, &resource.collection("")) {
-            let place = Place::of(&object);
-            let (wanted, options) = (DeleteOptions::default(), WriteOptions::internal());
-            ignore_missing(delete(server, resource, place.namespace, place.name, &wanted, &options).await)?;
-            left += usize::from(server.store.get(&object).is_some());
-        }
+        // Whoever deleted the definition was asked about it; its objects are not asked about again.
+        let (wanted, options) = (DeleteOptions::default(), WriteOptions::internal().judged());
+        sweep
+            .collection(server, (&**resource, ""), &wanted, &options)
+            .await;
     }
+    if sweep.is_over() {
+        return Ok(Progress::More);
+    }
+    let left = sweep.left.len();
     if left == 0 {
-        return drop_finalizer(server, &key, CUSTOM_CLEANUP).await;
+        drop_finalizer(server, &key, CUSTOM_CLEANUP).await?;
+        return Ok(Progress::Done);
     }
     change(server, &key, |definition| {
         if !definition["status"].is_object() {
@@ -69,5 +75,6 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
             &now,
         );
     })
-    .await
+    .await?;
+    sweep.failures.pop().map_or(Ok(Progress::Done), Err)
 }

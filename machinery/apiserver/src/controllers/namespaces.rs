@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::controllers::garbage::{change, ignore_missing};
-use crate::controllers::{Place, accounts, keys};
+use crate::controllers::garbage::change;
+use crate::controllers::sweep::Sweep;
+use crate::controllers::{Place, Progress, accounts};
 use crate::definitions::set_condition;
 use crate::ops::WriteOptions;
-use crate::ops::delete::{DeleteOptions, Propagation, delete};
+use crate::ops::delete::{DeleteOptions, Propagation};
 use crate::resource::key_prefix;
 use crate::server::Inner;
 use crate::status::ApiError;
@@ -17,50 +18,51 @@ use crate::status::ApiError;
 const CONTENT: &str = "kubernetes";
 
 /// Brings a namespace forward.
-pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
+pub(super) async fn tend(server: &Inner, name: &str) -> Result<Progress, ApiError> {
     let key = format!("{}{name}", key_prefix("", "namespaces"));
     let Some(stored) = server.store.get(&key) else {
-        return Ok(());
+        return Ok(Progress::Done);
     };
     if stored.value.links().deletion_timestamp.is_none() {
-        return accounts::ensure_default(server, name).await;
+        accounts::ensure_default(server, name).await?;
+        return Ok(Progress::Done);
     }
+    let wanted = DeleteOptions {
+        propagation: Some(Propagation::Background),
+        ..DeleteOptions::default()
+    };
+    let options = WriteOptions::controller("namespace-controller");
+    let mut sweep = Sweep::default();
+    for resource in server.registry.stored() {
+        if resource.namespaced {
+            sweep
+                .collection(server, (&*resource, name), &wanted, &options)
+                .await;
+            if sweep.is_over() {
+                return Ok(Progress::More);
+            }
+        }
+    }
+    tell(server, &key, &sweep).await?;
+    // What was refused is tried again.
+    sweep.failures.pop().map_or(Ok(Progress::Done), Err)
+}
+
+/// Says what is left of a namespace's content, or lets it go.
+async fn tell(server: &Inner, key: &str, sweep: &Sweep) -> Result<(), ApiError> {
     let mut left: BTreeMap<String, usize> = BTreeMap::new();
     let mut finalizers: BTreeMap<String, usize> = BTreeMap::new();
-    let mut refused = None;
-    for resource in server.registry.stored() {
-        if !resource.namespaced {
-            continue;
-        }
-        for object in keys(server, &resource.collection(name)) {
-            let place = Place::of(&object);
-            let wanted = DeleteOptions {
-                propagation: Some(Propagation::Background),
-                ..DeleteOptions::default()
-            };
-            let done = delete(
-                server,
-                &resource,
-                name,
-                place.name,
-                &wanted,
-                &WriteOptions::internal(),
-            )
-            .await;
-            // What may not be deleted stays, and the rest goes all the same.
-            refused = ignore_missing(done).err().or(refused);
-            if let Some(stored) = server.store.get(&object) {
-                let what = format!("{}.{}", resource.plural, resource.group);
-                *left.entry(what).or_default() += 1;
-                for finalizer in stored.value.links().finalizers {
-                    *finalizers.entry(finalizer).or_default() += 1;
-                }
-            }
+    for stored in &sweep.left {
+        let place = Place::of(&stored.key);
+        let group = if place.group == "core" { "" } else { place.group };
+        *left.entry(format!("{}.{group}", place.plural)).or_default() += 1;
+        for finalizer in stored.value.links().finalizers {
+            *finalizers.entry(finalizer).or_default() += 1;
         }
     }
     let now = server.now_text();
     if left.is_empty() {
-        return change(server, &key, |namespace| {
+        return change(server, key, |namespace| {
             if let Some(list) = namespace["spec"]["finalizers"].as_array_mut() {
                 list.retain(|f| f != CONTENT);
             }
@@ -80,7 +82,10 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
         "Some content in the namespace has finalizers remaining: {}",
         held.join(", ")
     );
-    change(server, &key, |namespace| {
+    let mut failures: Vec<String> = sweep.failures.iter().map(ToString::to_string).collect();
+    failures.sort();
+    failures.dedup();
+    change(server, key, |namespace| {
         let status = &mut namespace["status"];
         status["phase"] = json!("Terminating");
         for (kind, reason, message) in [
@@ -97,19 +102,18 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
         ] {
             set_condition(status, kind, ("False", reason, message.to_owned()), &now);
         }
-        let deleted = match &refused {
-            Some(error) => (
-                "True",
-                "ContentDeletionFailed",
-                format!("Failed to delete all resource types, {} remaining: {error}", left.len()),
-            ),
-            None => (
-                "False",
-                "ContentDeleted",
-                "All content successfully deleted, may be waiting on finalization".to_owned(),
-            ),
+        let condition = if failures.is_empty() {
+            let message = "All content successfully deleted, may be waiting on finalization";
+            ("False", "ContentDeleted", message.to_owned())
+        } else {
+            let message = format!(
+                "Failed to delete all resource types, {} remaining: {}",
+                failures.len(),
+                failures.join(", ")
+            );
+            ("True", "ContentDeletionFailed", message)
         };
-        set_condition(status, "NamespaceDeletionContentFailure", deleted, &now);
+        set_condition(status, "NamespaceDeletionContentFailure", condition, &now);
         set_condition(
             status,
             "NamespaceContentRemaining",
@@ -127,6 +131,5 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
         };
         set_condition(status, "NamespaceFinalizersRemaining", condition, &now);
     })
-    .await?;
-    refused.map_or(Ok(()), Err)
+    .await
 }

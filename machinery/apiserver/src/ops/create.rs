@@ -23,14 +23,15 @@ pub(crate) async fn create(
     content: Value,
     options: &WriteOptions,
 ) -> Result<Saved, ApiError> {
-    create_if(server, resource, namespace, content, options, || Ok(())).await
+    create_if(server, resource, (namespace, ""), content, options, || Ok(())).await
 }
 
-/// Creates an object whose maker is asked for a leave of its own; that is told after what is wrong with the object.
+/// Creates an object whose maker is asked for a leave of its own; that is told after what is wrong with the object. The place is
+/// that of the request: a POST has no name in it.
 pub(crate) async fn create_if(
     server: &Inner,
     resource: &Resource,
-    namespace: &str,
+    (namespace, path_name): (&str, &str),
     mut content: Value,
     options: &WriteOptions,
     allowed: impl Fn() -> Result<(), ApiError>,
@@ -59,6 +60,7 @@ pub(crate) async fn create_if(
     meta::drop_repeated_owners(&mut content);
     admission::mutate(server, resource, &mut content, None, options)?;
     validate::create(server, resource, &mut content)?;
+    admission::warn(resource, &content, None, options);
     allowed()?;
     let mut attempts = if generated { GENERATE_ATTEMPTS } else { 1 };
     loop {
@@ -68,6 +70,7 @@ pub(crate) async fn create_if(
             subresource: "",
             operation: Operation::Create,
             name: &name,
+            path_name,
         };
         admission::validate(server, &asked, Some(&content), None, options)?;
         let key = resource.key(namespace, &name);

@@ -1,5 +1,6 @@
 //! Delete: preconditions, propagation, finalizers; one object or a collection.
 
+use jiff::Timestamp;
 use machinery_store::Expect;
 use machinery_value::Value;
 use serde_json::json;
@@ -27,6 +28,18 @@ pub(crate) struct DeleteOptions {
     pub(crate) resource_version: Option<String>,
     pub(crate) propagation: Option<Propagation>,
     pub(crate) grace_period: Option<i64>,
+}
+
+impl DeleteOptions {
+    /// The grace that was asked for.
+    fn grace(&self) -> Option<i64> {
+        self.grace_period.map(at_least_a_second)
+    }
+}
+
+/// Less than no time stands for a second.
+fn at_least_a_second(grace: i64) -> i64 {
+    if grace < 0 { 1 } else { grace }
 }
 
 /// What becomes of dependents.
@@ -69,6 +82,7 @@ pub(crate) async fn delete(
             subresource: "",
             operation: Operation::Delete,
             name,
+            path_name: name,
         };
         admission::validate(server, &asked, None, Some(&old), options)?;
 
@@ -141,6 +155,14 @@ fn mark(
     wanted: &DeleteOptions,
     options: &WriteOptions,
 ) {
+    let is_deleting = meta::is_deleting(object);
+    let present = object["metadata"]["deletionGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or(0);
+    // Who ends gracefully is told nothing new but that it has less time.
+    if is_deleting && present > 0 && wanted.grace().is_none_or(|grace| grace >= present) {
+        return;
+    }
     let mut finalizers: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
     let propagation = wanted
         .propagation
@@ -155,22 +177,18 @@ fn mark(
     }
     let is_definition =
         resource.group == "apiextensions.k8s.io" && resource.kind == "CustomResourceDefinition";
-    if is_definition && !finalizers.iter().any(|f| f == CUSTOM_CLEANUP) && !meta::is_deleting(object) {
+    if is_definition && !finalizers.iter().any(|f| f == CUSTOM_CLEANUP) && !is_deleting {
         finalizers.push(CUSTOM_CLEANUP.to_owned());
     }
     meta::set_finalizers(object, finalizers);
 
-    let grace = grace_period(resource, object, wanted);
-    if meta::is_deleting(object) {
-        // A later request may shorten the wait, never lengthen it.
-        let present = object["metadata"]["deletionGracePeriodSeconds"]
-            .as_i64()
-            .unwrap_or(0);
-        if grace < present {
-            meta::meta_mut(object).insert("deletionGracePeriodSeconds".into(), json!(grace));
+    if is_deleting {
+        if let Some(grace) = wanted.grace().filter(|grace| *grace < present) {
+            shorten(object, (present, grace), server.now());
         }
         return;
     }
+    let grace = grace_period(resource, object, wanted);
     meta::set_text(object, "deletionTimestamp", server.time_text(grace));
     // Namespaces and definitions are marked by registries of their own, which set less.
     if is_definition {
@@ -188,6 +206,23 @@ fn mark(
         meta::meta_mut(object).insert("deletionGracePeriodSeconds".into(), json!(grace));
         meta::bump_generation(object);
     }
+}
+
+/// Moves the end of a graceful deletion forward, and not into the past.
+fn shorten(object: &mut Value, (present, mut grace): (i64, i64), now: Timestamp) {
+    let now = now.as_second();
+    let end = meta::text(object, "deletionTimestamp")
+        .parse::<Timestamp>()
+        .map_or(now, Timestamp::as_second);
+    let mut end = end.saturating_sub(present).saturating_add(grace);
+    if end <= now {
+        end = now;
+        // The time is over already; whoever ends the Pod still has to say so.
+        grace = grace.min(1);
+    }
+    let end = Timestamp::from_second(end).unwrap_or(Timestamp::UNIX_EPOCH);
+    meta::set_text(object, "deletionTimestamp", end.to_string());
+    meta::meta_mut(object).insert("deletionGracePeriodSeconds".into(), json!(grace));
 }
 
 /// Jobs let their Pods live, for clients that never asked otherwise; everything else takes its dependents along.
@@ -222,6 +257,33 @@ fn grace_period(resource: &Resource, object: &Value, wanted: &DeleteOptions) -> 
     }
     let own = object["spec"]["terminationGracePeriodSeconds"]
         .as_i64()
+        .map(at_least_a_second)
         .unwrap_or(30);
-    wanted.grace_period.unwrap_or(own).max(0)
+    wanted.grace().unwrap_or(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_grace_moves_the_end_forward() {
+        let time = |seconds: i64| Timestamp::from_second(seconds).unwrap();
+        // (grace before, grace wanted, seconds since the first deletion) → (grace, seconds until the end)
+        let cases = [
+            ((60, 30, 0), (30, 30)),
+            ((60, 30, 10), (30, 20)),
+            ((60, 5, 10), (1, 0)),
+            ((60, 5, 5), (1, 0)),
+            ((60, 0, 10), (0, 0)),
+        ];
+        for ((before, wanted, passed), (grace, until)) in cases {
+            let now = time(1_000_000);
+            let end = time(1_000_000 - passed + before);
+            let mut pod = json!({"metadata": {"deletionTimestamp": end.to_string(), "deletionGracePeriodSeconds": before}});
+            shorten(&mut pod, (before, wanted), now);
+            let expected = json!({"deletionTimestamp": time(1_000_000 + until).to_string(), "deletionGracePeriodSeconds": grace});
+            assert_eq!(pod["metadata"], expected, "{before} {wanted} {passed}");
+        }
+    }
 }

@@ -12,13 +12,17 @@ use serde_json::json;
 
 use crate::object::Stored;
 use crate::ops::select::Selection;
+use crate::places::Turns;
 use crate::request::Query;
 use crate::resource::Resource;
+use crate::serve::Call;
 use crate::server::Inner;
 use crate::status::{ApiError, Subject};
 
 /// How many entries of the store are looked at in one step of a filtered page.
 const SCAN: usize = 512;
+/// How many of them before others have their turn: a selector may have to parse each.
+const TURN: usize = 128;
 
 /// A page of a list.
 #[derive(Debug)]
@@ -49,14 +53,13 @@ pub(crate) fn get(
 }
 
 /// A list, whole or one page of it.
-pub(crate) fn list(
-    server: &Inner,
+pub(crate) async fn list(
+    call: &Call,
     resource: &Resource,
-    namespace: &str,
     selection: &Selection,
-    query: &Query,
 ) -> Result<Listing, ApiError> {
-    let request = ListRequest::parse(query)?;
+    let (server, namespace) = (&*call.server, call.info.namespace.as_str());
+    let request = ListRequest::parse(&call.query)?;
     not_in_the_future(server, request.version)?;
     let prefix = resource.collection(namespace);
     let (at, after) = match &request.token {
@@ -127,6 +130,7 @@ pub(crate) fn list(
     }
     // Filtered pages: look at the store step by step, all at the first step's snapshot.
     let (mut items, mut revision, mut after, mut at) = (Vec::new(), 0, after, at);
+    let (mut looked_at, mut turns) = (0_usize, Turns::new(&server.workplaces, &call.user.name));
     loop {
         let step = if limit == 0 { 0 } else { SCAN };
         let page = server
@@ -144,6 +148,10 @@ pub(crate) fn list(
         let last_key = page.entries.last().map(|e| e.key.to_string());
         let mut entries = page.entries.into_iter().peekable();
         while let Some(entry) = entries.next() {
+            if looked_at.is_multiple_of(TURN) {
+                turns.next().await;
+            }
+            looked_at += 1;
             if !selection.matches(resource, &entry) {
                 continue;
             }

@@ -79,6 +79,7 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
     match (resource.group.as_str(), resource.kind.as_str()) {
         ("", "Pod") => &[
             "spec.nodeName",
+            "spec.host",
             "spec.restartPolicy",
             "spec.schedulerName",
             "spec.serviceAccountName",
@@ -117,7 +118,7 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
         ("", "Namespace") => &["status.phase"],
         ("", "Node") => &["spec.unschedulable"],
         ("", "Service") => &["spec.clusterIP", "spec.type"],
-        ("", "ReplicationController") | ("apps", "ReplicaSet") => &["status.replicas"],
+        ("", "ReplicationController") => &["status.replicas"],
         ("batch", "Job") => &["status.successful"],
         ("certificates.k8s.io", "CertificateSigningRequest") => &["spec.signerName"],
         ("resource.k8s.io", "ResourceSlice") => &["spec.nodeName", "spec.driver"],
@@ -126,7 +127,10 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
 }
 
 fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
-    let common = field == "metadata.name" || (resource.namespaced && field == "metadata.namespace");
+    // Kinds without fields of their own share a rule that does not ask whether they have namespaces.
+    let is_plain = resource.custom().is_none() && extra_fields(resource).is_empty();
+    let has_namespace = resource.namespaced || is_plain;
+    let common = field == "metadata.name" || (has_namespace && field == "metadata.namespace");
     let known = common
         || match resource.custom() {
             Some(custom) => custom.selectable.iter().any(|(name, _)| name == field),
@@ -137,19 +141,15 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
     }
     let message = match resource.custom() {
         Some(_) => format!("field label not supported: {field}"),
-        None if extra_fields(resource).is_empty() => format!(
-            "\"{field}\" is not a known field selector: only \"metadata.name\"{}",
-            if resource.namespaced {
-                ", \"metadata.namespace\""
-            } else {
-                ""
-            }
+        None if is_plain => format!(
+            "\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
         ),
         None if resource.kind == "ResourceSlice" => format!(
             "field label not supported for {}, Kind={}: {field}",
             resource.api_version(),
             resource.kind
         ),
+        None if resource.kind == "Job" => format!("field label \"{field}\" not supported for Job"),
         None => format!("field label not supported: {field}"),
     };
     Err(ApiError::bad_request(message))
@@ -166,14 +166,23 @@ fn field_value(resource: &Resource, content: &Value, field: &str) -> String {
             .and_then(|p| p.find(content).first().map(|v| text(v)))
             .unwrap_or_default();
     }
-    if field == "status.podIPs" {
+    let place = match field {
         // It may be named, and no Pod has a value for it.
-        return String::new();
-    }
-    if field == "source" {
-        return text(&content["source"]["component"]);
-    }
-    let value = field.split('.').try_fold(content, |value, part| value.get(part));
+        "status.podIPs" => return String::new(),
+        // Events that came by `events.k8s.io` name their source there.
+        "source" => {
+            let component = text(&content["source"]["component"]);
+            if component.is_empty() {
+                return text(&content["reportingComponent"]);
+            }
+            return component;
+        }
+        "status.successful" => "status.succeeded",
+        // What it was called long ago.
+        "spec.host" => "spec.nodeName",
+        same => same,
+    };
+    let value = place.split('.').try_fold(content, |value, part| value.get(part));
     match (field, value) {
         ("spec.unschedulable" | "spec.hostNetwork", None) => "false".to_owned(),
         ("status.replicas" | "status.successful", None) => "0".to_owned(),

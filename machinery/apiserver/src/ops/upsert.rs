@@ -56,7 +56,7 @@ pub(crate) async fn update_or_create(
         // Of what is not there no version can be the wrong one, as long as it is one.
         parse_version(meta::resource_version(&content))?;
         meta::meta_mut(&mut content).remove("resourceVersion");
-        match create_if(server, resource, namespace, content, options, &may_create).await {
+        match create_if(server, resource, (namespace, name), content, options, &may_create).await {
             Err(error) if error.is_already_exists() => {}
             other => return other.map(|saved| (Outcome::Created, saved)),
         }

@@ -1,5 +1,7 @@
 //! DELETE, of one object or of a collection.
 
+use std::sync::Arc;
+
 use http::Response;
 use machinery_kinds::Gvk;
 use machinery_value::Value;
@@ -16,7 +18,7 @@ use crate::ops::select::Selection;
 use crate::ops::{WriteOptions, decode, read};
 use crate::resource::Resource;
 use crate::serve::writes::{check_dry_run, with_warnings, write_options};
-use crate::serve::{Call, respond};
+use crate::serve::{Call, lists, respond};
 use crate::status::{ApiError, Subject};
 
 const OPTIONS: Subject<'static> = Subject {
@@ -161,19 +163,13 @@ pub(crate) async fn one(
 /// Deletes what a list would show.
 pub(crate) async fn collection(
     call: &Call,
-    resource: &Resource,
+    resource: &Arc<Resource>,
     accept: Accept,
     body: &[u8],
 ) -> Result<Response<Body>, ApiError> {
     let (wanted, options) = delete_options(call, body)?;
     let selection = Selection::parse(resource, &call.query, "")?;
-    let listing = read::list(
-        &call.server,
-        resource,
-        &call.info.namespace,
-        &selection,
-        &call.query,
-    )?;
+    let listing = read::list(call, resource, &selection).await?;
     let mut kept = Vec::new();
     for item in &listing.items {
         let (namespace, name) = resource.split_key(&item.key);
@@ -187,5 +183,5 @@ pub(crate) async fn collection(
         items: kept,
         ..listing
     };
-    with_warnings(&options, respond::list(call, resource, accept, &listing))
+    with_warnings(&options, lists::answer(call, resource, accept, listing).await)
 }

@@ -1,5 +1,7 @@
 //! Requests about resources: which verb, on what, and who answers it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Method, Response};
 
@@ -9,7 +11,7 @@ use crate::ops::read;
 use crate::ops::select::Selection;
 use crate::ops::update::Part;
 use crate::resource::Resource;
-use crate::serve::{Call, deletes, patch, respond, reviews, subresources, watch, writes};
+use crate::serve::{Call, deletes, lists, patch, respond, reviews, subresources, watch, writes};
 use crate::status::ApiError;
 
 /// Answers a request about a resource.
@@ -83,7 +85,7 @@ fn missing(call: &Call) -> Result<Response<Body>, ApiError> {
     }
 }
 
-async fn verb(call: &Call, resource: &Resource, body: Bytes) -> Result<Response<Body>, ApiError> {
+async fn verb(call: &Call, resource: &Arc<Resource>, body: Bytes) -> Result<Response<Body>, ApiError> {
     let info = &call.info;
     if !resource.verbs.iter().any(|v| v == info.verb) {
         return Err(not_allowed(resource, info.verb));
@@ -97,8 +99,8 @@ async fn verb(call: &Call, resource: &Resource, body: Bytes) -> Result<Response<
         }
         "list" => {
             let selection = Selection::parse(resource, &call.query, &info.name)?;
-            let listing = read::list(&call.server, resource, &info.namespace, &selection, &call.query)?;
-            respond::list(call, resource, accept, &listing)
+            let listing = read::list(call, resource, &selection).await?;
+            lists::answer(call, resource, accept, listing).await
         }
         "create" if info.name.is_empty() || custom => writes::post(call, resource, accept, &body).await,
         "update" if !info.name.is_empty() => writes::put(call, resource, Part::Main, accept, &body).await,

@@ -218,6 +218,7 @@ pub(super) fn admit(
         subresource: &info.subresource,
         operation: Operation::Create,
         name: &info.name,
+        path_name: &info.name,
     };
     admission::validate(&call.server, &asked, Some(&object), None, options)
 }

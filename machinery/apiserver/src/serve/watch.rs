@@ -1,8 +1,9 @@
 //! Watches: the changes of a collection as a stream, one JSON object a line.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::stream;
 use http::Response;
 use machinery_store::{Event, From, Kind, Next, ReadError, Watch};
@@ -18,12 +19,16 @@ use crate::negotiate::{Accept, Encoding, Shape};
 use crate::object::{Object, Stored};
 use crate::ops::read::parse_version;
 use crate::ops::select::Selection;
+use crate::places::Turns;
 use crate::resource::Resource;
+use crate::serve::lists::PIECE;
 use crate::serve::{Call, respond};
 use crate::status::{ApiError, Subject};
 
 /// How many events may wait for a slow reader before its watch ends.
 const BUFFER: usize = 4096;
+/// How many objects are looked at before others have their turn.
+const TURN: usize = 128;
 /// How often a quiet watch says where it is.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// How long a watch lives at least when the client does not say, and at most that long again: watches that were opened
@@ -46,8 +51,9 @@ pub(crate) fn answer(
     let wants = Wants::parse(query)?;
     let prefix = resource.collection(&call.info.namespace);
     let store = &call.server.store;
-    let mut first: Vec<Bytes> = Vec::new();
-    let mut printer = Printer {
+    let mut first: VecDeque<Bytes> = VecDeque::new();
+    let mut initial = None;
+    let printer = Printer {
         resource: resource.clone(),
         shape: accept.shape,
         rows: respond::printer(resource),
@@ -60,16 +66,15 @@ pub(crate) fn answer(
     let current = store.revision();
     let watch = if wants.initial_events && wants.after > current {
         let status = ApiError::too_large_resource_version(wants.after, current).to_status();
-        first.push(line(&json!({"type": "ERROR", "object": status})));
+        first.push_back(line(&json!({"type": "ERROR", "object": status})));
         None
     } else if wants.initial_events {
         let (page, watch) = store.list_and_watch(&prefix, BUFFER);
-        for entry in page.entries.iter().filter(|e| selection.matches(resource, e)) {
-            first.extend(printer.line("ADDED", entry));
-        }
-        if wants.bookmarks && wants.marks_end {
-            first.push(printer.bookmark(page.revision, true));
-        }
+        initial = Some(Initial {
+            entries: page.entries.into_iter(),
+            end: (wants.bookmarks && wants.marks_end).then_some(page.revision),
+            turns: Turns::new(&call.server.workplaces, &call.user.name),
+        });
         Some(watch)
     } else {
         // A version of the future is waited for: what comes before it is left out.
@@ -84,14 +89,15 @@ pub(crate) fn answer(
                 // Inside a 200: clients look for it in the stream, and some never look at the status code.
                 let message = format!("too old resource version: {} ({})", wants.after, store.revision());
                 let status = ApiError::expired(message).to_status();
-                first.push(line(&json!({"type": "ERROR", "object": status})));
+                first.push_back(line(&json!({"type": "ERROR", "object": status})));
                 None
             }
             Err(error) => return Err(ApiError::internal(error)),
         }
     };
     let state = Stream {
-        first: first.into_iter().collect(),
+        first,
+        initial,
         watch,
         printer,
         selection,
@@ -100,6 +106,7 @@ pub(crate) fn answer(
         bookmarks: wants.bookmarks,
         deadline: Instant::now() + wants.timeout,
         next_bookmark: Instant::now() + BOOKMARK_EVERY,
+        retirement: resource.custom().map(|custom| custom.retirement()),
     };
     let body = Body::stream(stream::unfold(state, |mut state| async move {
         state.next().await.map(|chunk| (chunk, state))
@@ -188,7 +195,9 @@ impl Wants {
 
 /// A watch on its way to the client.
 struct Stream {
-    first: std::collections::VecDeque<Bytes>,
+    first: VecDeque<Bytes>,
+    /// What there was when it began, as far as it is not sent yet.
+    initial: Option<Initial>,
     watch: Option<Watch<Object>>,
     printer: Printer,
     selection: Selection,
@@ -197,6 +206,28 @@ struct Stream {
     bookmarks: bool,
     deadline: Instant,
     next_bookmark: Instant,
+    /// Tells when the definition of a custom resource has changed. The watch ends then, and its client comes back to one that
+    /// knows the new shape: this one would cut off what the definition has learned since.
+    retirement: Option<Retirement>,
+}
+
+/// The objects that a watch begins with. They may be a whole collection: events are made of them as the client takes them.
+struct Initial {
+    entries: std::vec::IntoIter<Stored>,
+    /// The revision for the bookmark after them, if the client wants one.
+    end: Option<u64>,
+    turns: Turns,
+}
+
+type Retirement = tokio::sync::watch::Receiver<Option<u64>>;
+
+/// Waits until a definition no longer says what it said.
+async fn retired(retirement: Option<&mut Retirement>) {
+    match retirement {
+        // The sender is part of the resource that the watch holds.
+        Some(retirement) => drop(retirement.wait_for(Option::is_some).await),
+        None => std::future::pending().await,
+    }
 }
 
 impl Stream {
@@ -204,6 +235,9 @@ impl Stream {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(chunk) = self.first.pop_front() {
+                return Some(chunk);
+            }
+            if let Some(chunk) = self.initial_events().await {
                 return Some(chunk);
             }
             let watch = self.watch.as_mut()?;
@@ -215,6 +249,7 @@ impl Stream {
             tokio::select! {
                 biased;
                 next = watch.next() => match next {
+                    Next::Event(event) if self.is_past(event.revision) => self.watch = None,
                     Next::Event(event) => {
                         if event.revision > self.after {
                             self.take(&event);
@@ -224,6 +259,8 @@ impl Stream {
                         self.watch = None;
                     }
                 },
+                // Only when nothing waits to be sent: what happened before the change is told.
+                () = retired(self.retirement.as_mut()) => self.watch = None,
                 () = tokio::time::sleep_until(wake) => {
                     let over = Instant::now() >= self.deadline;
                     if self.bookmarks {
@@ -237,6 +274,41 @@ impl Stream {
                 }
             }
         }
+    }
+
+    /// The next piece of the initial events; none when they are all sent.
+    async fn initial_events(&mut self) -> Option<Bytes> {
+        let initial = self.initial.as_mut()?;
+        let mut out = BytesMut::new();
+        while out.is_empty() {
+            // Also if nothing is selected: looking for it is work, too.
+            initial.turns.next().await;
+            for _ in 0..TURN {
+                let Some(entry) = initial.entries.next() else {
+                    if let Some(revision) = initial.end {
+                        out.extend_from_slice(&self.printer.bookmark(revision, true));
+                    }
+                    self.initial = None;
+                    return (!out.is_empty()).then(|| out.freeze());
+                };
+                if self.selection.matches(&self.printer.resource, &entry) {
+                    for piece in self.printer.line("ADDED", &entry) {
+                        out.extend_from_slice(&piece);
+                    }
+                }
+                if out.len() >= PIECE {
+                    break;
+                }
+            }
+        }
+        initial.turns.rest();
+        Some(out.freeze())
+    }
+
+    /// Whether the definition had changed before this revision.
+    fn is_past(&self, revision: u64) -> bool {
+        let until = self.retirement.as_ref().and_then(|r| *r.borrow());
+        until.is_some_and(|until| revision > until)
     }
 
     /// What an event of the store is to this client: an object may enter or leave its selection.

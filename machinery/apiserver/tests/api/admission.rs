@@ -179,3 +179,71 @@ async fn a_change_of_the_scale_is_judged_as_a_scale() {
     let whole = format!("{deployments}/d");
     server.patch(&whole, MERGE, to(12)).await.expect(200);
 }
+
+/// A policy with a binding: `rule` may be done only if `expression` holds.
+async fn guard(server: &Server, name: &str, rule: Value, expression: &str) {
+    let spec =
+        json!({"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]});
+    let policies = format!("{GROUP}/validatingadmissionpolicies");
+    server
+        .post(&policies, named("ValidatingAdmissionPolicy", name, spec))
+        .await
+        .expect(201);
+    let bindings = format!("{GROUP}/validatingadmissionpolicybindings");
+    server
+        .post(&bindings, binding(name, name, "Deny"))
+        .await
+        .expect(201);
+}
+
+#[tokio::test]
+async fn a_rule_about_definitions_does_not_keep_them_from_being_served_or_removed() {
+    let server = Server::start().await;
+    let only_tester = "request.userInfo.username == 'tester'";
+    let definitions = json!({"apiGroups": ["apiextensions.k8s.io"], "apiVersions": ["*"], "operations": ["*"],
+        "resources": ["customresourcedefinitions"]});
+    guard(&server, "definitions", definitions, only_tester).await;
+    let gadgets =
+        json!({"apiGroups": ["lab.io"], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["*"]});
+    guard(&server, "gadgets", gadgets, "false").await;
+    let collection = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.lab.io"}, "spec": {"group": "lab.io", "scope": "Cluster",
+        "names": {"plural": "gadgets", "kind": "Gadget"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}});
+    server.post(collection, definition).await.expect(201);
+    let established = |d: &Value| d["status"]["conditions"].to_string().contains("Established");
+    server.until(collection, "gadgets.lab.io", established).await;
+    let gadget = json!({"apiVersion": "lab.io/v1", "kind": "Gadget", "metadata": {"name": "g"}});
+    server.post("/apis/lab.io/v1/gadgets", gadget).await.expect(201);
+    server
+        .delete(&format!("{collection}/gadgets.lab.io"), json!({}))
+        .await
+        .expect(200);
+    server.gone(collection, "gadgets.lab.io").await;
+}
+
+#[tokio::test]
+async fn a_rule_about_namespaces_does_not_keep_them_from_going() {
+    let server = Server::start().await;
+    let namespaces = json!({"apiGroups": [""], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["namespaces"]});
+    guard(&server, "namespaces", namespaces, "false").await;
+    // Known by its account, as on a cluster.
+    let secrets =
+        json!({"apiGroups": [""], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["secrets"]});
+    let by_cluster = "request.userInfo.username == 'system:serviceaccount:kube-system:namespace-controller' \
+                      && 'system:serviceaccounts:kube-system' in request.userInfo.groups";
+    guard(&server, "secrets", secrets, by_cluster).await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
+    server.post("/api/v1/namespaces", namespace).await.expect(201);
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    server
+        .post("/api/v1/namespaces/n/secrets", secret)
+        .await
+        .expect(201);
+    let refused = server.delete("/api/v1/namespaces/n/secrets/s", json!({})).await;
+    assert_eq!(refused.refusal().0, 422);
+    server.delete("/api/v1/namespaces/n", json!({})).await.expect(200);
+    server.gone("/api/v1/namespaces", "n").await;
+}

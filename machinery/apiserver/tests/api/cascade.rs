@@ -218,3 +218,49 @@ async fn the_default_namespace_stays() {
         403
     );
 }
+
+/// More than go in one turn, and one that a policy keeps: it holds up none of the others, and the namespace says why it is there.
+#[tokio::test]
+async fn a_large_namespace_goes_but_for_what_is_refused() {
+    let server = Server::start().await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "large"}});
+    server.post("/api/v1/namespaces", namespace).await.expect(201);
+    let config_maps = "/api/v1/namespaces/large/configmaps";
+    for number in 0..1_200 {
+        let name = if number == 0 {
+            "a-kept".to_owned()
+        } else {
+            format!("c{number}")
+        };
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        server.post(config_maps, object).await.expect(201);
+    }
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]});
+    let validation =
+        json!({"expression": "oldObject.metadata.name != 'a-kept'", "message": "it is dear to us"});
+    let policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "p"}, "spec": {"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}});
+    let binding = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "p"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}});
+    server
+        .post(&format!("{group}/validatingadmissionpolicies"), policy)
+        .await
+        .expect(201);
+    let bindings = format!("{group}/validatingadmissionpolicybindings");
+    server.post(&bindings, binding).await.expect(201);
+    server
+        .delete("/api/v1/namespaces/large", json!({}))
+        .await
+        .expect(200);
+    let told = |namespace: &Value| {
+        let conditions = namespace["status"]["conditions"].to_string();
+        conditions.contains("it is dear to us") && conditions.contains("configmaps. has 1 resource instances")
+    };
+    server.until("/api/v1/namespaces", "large", told).await;
+    server
+        .delete(&format!("{bindings}/p"), json!({}))
+        .await
+        .expect(200);
+    server.gone("/api/v1/namespaces", "large").await;
+}

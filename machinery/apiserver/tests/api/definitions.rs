@@ -240,3 +240,72 @@ async fn a_definition_that_makes_no_sense_is_refused() {
     body["metadata"]["name"] = json!("gadgets.lab.io");
     assert_eq!(server.post(DEFINITIONS, body).await.refusal().0, 422);
 }
+
+#[tokio::test]
+async fn a_watch_ends_when_its_definition_says_something_new() {
+    let server = Server::start().await;
+    server.post(DEFINITIONS, definition()).await.expect(201);
+    let established = |d: &Value| d["status"]["conditions"].to_string().contains("Established");
+    let before = server.until(DEFINITIONS, "widgets.lab.io", established).await;
+    let made = server
+        .post(WIDGETS, widget("w", json!({"color": "red"})))
+        .await
+        .expect(201);
+    let from = |version: &str| format!("{WIDGETS}?watch=1&resourceVersion={version}");
+    let mut watch = server.watch(&from(version(&made))).await;
+    // A label is nothing new to those who read widgets.
+    let path = format!("{DEFINITIONS}/widgets.lab.io");
+    server
+        .patch(&path, MERGE, json!({"metadata": {"labels": {"a": "b"}}}))
+        .await
+        .expect(200);
+    let one = format!("{WIDGETS}/w");
+    let green = server
+        .patch(&one, MERGE, json!({"spec": {"color": "green"}}))
+        .await
+        .expect(200);
+    assert_eq!(watch.brief().await, "MODIFIED w");
+    // A field is.
+    let mut spec = before["spec"].clone();
+    spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] =
+        json!({"type": "integer"});
+    server
+        .patch(&path, MERGE, json!({"spec": spec}))
+        .await
+        .expect(200);
+    server
+        .patch(&one, MERGE, json!({"spec": {"size": 3}}))
+        .await
+        .expect(200);
+    assert_eq!(watch.next().await, None);
+    let mut resumed = server.watch(&from(version(&green))).await;
+    let event = resumed.next().await.unwrap();
+    assert_eq!(event["object"]["spec"]["size"], 3);
+    // Its end is told after the end of its objects.
+    server.delete(&path, json!({})).await.expect(200);
+    assert_eq!(resumed.brief().await, "DELETED w");
+    assert_eq!(resumed.next().await, None);
+}
+
+/// What `kubectl explain` reads aloud.
+#[tokio::test]
+async fn people_are_told_what_kinds_and_fields_are() {
+    let server = Server::start().await;
+    let apps = server.get("/openapi/v3/apis/apps/v1").await.expect(200);
+    let schemas = &apps["components"]["schemas"];
+    let told = |schema: &Value| {
+        schema["description"]
+            .as_str()
+            .is_some_and(|text| text.ends_with('.'))
+    };
+    assert!(told(&schemas["io.k8s.api.apps.v1.Deployment"]));
+    let spec = &schemas["io.k8s.api.apps.v1.DeploymentSpec"];
+    assert!(told(spec));
+    for field in ["replicas", "selector", "template", "strategy", "paused"] {
+        assert!(told(&spec["properties"][field]), "{field}");
+    }
+    server.post(DEFINITIONS, definition()).await.expect(201);
+    let lab = server.get("/openapi/v3/apis/lab.io/v1").await.expect(200);
+    let widget = &lab["components"]["schemas"]["io.lab.v1.Widget"]["properties"];
+    assert!(told(&widget["metadata"]) && told(&widget["kind"]));
+}

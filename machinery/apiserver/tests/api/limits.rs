@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::BodyExt;
 use machinery_apiserver::{Caller, Options};
 use machinery_auth::UserInfo;
 use serde_json::json;
@@ -157,4 +158,54 @@ async fn a_slow_watcher_is_let_go_and_holds_up_nobody() {
         seen += 1;
     }
     assert!(seen < 6_001, "it ended before the last event");
+}
+
+/// Lists that take long to make, and a change that does not: it need not wait for any of them to end.
+#[tokio::test]
+async fn long_lists_of_one_user_hold_up_no_other() {
+    let server = Server::start().await;
+    for number in 0..2_000 {
+        server
+            .config_map(&format!("c{number}"), json!({"k": "v".repeat(500)}))
+            .await;
+    }
+    let reader = Arc::new(UserInfo::new("reader", ["system:masters"]));
+    let requests = [
+        ("", "application/json;as=Table;v=v1;g=meta.k8s.io"),
+        ("", "application/json"),
+        ("?fieldSelector=metadata.namespace%3Ddefault", "application/json"),
+        ("?watch=true&timeoutSeconds=0", "application/json"),
+    ];
+    for (query, accept) in requests {
+        let mut reading = tokio::task::JoinSet::new();
+        for _ in 0..8 {
+            let request = http::Request::get(format!("{CONFIG_MAPS}{query}"))
+                .header("accept", accept)
+                .extension(Caller(reader.clone()))
+                .body(http_body_util::Empty::<bytes::Bytes>::new())
+                .unwrap();
+            let api = server.api.clone();
+            reading.spawn(async move {
+                let mut body = api.handle(request).await.into_body();
+                let mut length = 0;
+                while length < 1_000_000 {
+                    let Some(frame) = body.frame().await else { break };
+                    length += frame.unwrap().into_data().unwrap().len();
+                }
+                length
+            });
+        }
+        // This task is behind theirs.
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c0"}, "data": {"q": query}});
+        tokio::task::yield_now().await;
+        let changed = server.put(&format!("{CONFIG_MAPS}/c0"), object).await;
+        changed.expect(200);
+        assert!(
+            reading.try_join_next().is_none(),
+            "{query} {accept} was made in one go"
+        );
+        while let Some(length) = reading.join_next().await {
+            assert!(length.unwrap() > 500_000, "{query} {accept}");
+        }
+    }
 }

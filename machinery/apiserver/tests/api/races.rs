@@ -1,7 +1,10 @@
 //! Requests that get in each other's way.
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use machinery_apiserver::Options;
+use machinery_auth::UserInfo;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -95,4 +98,32 @@ async fn what_was_judged_is_what_is_evicted() {
             evicted.value
         );
     }
+}
+
+/// A client that goes away while its write is on the way to the disk: what is stored then is in force.
+#[tokio::test]
+async fn what_is_written_counts_also_if_nobody_waits_for_the_answer() {
+    let (server, _folder) = durable().await;
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let group = "rbac.authorization.k8s.io";
+    let binding = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "guest"}]});
+    server.post(bindings, binding).await.expect(201);
+    let guest = server.by(UserInfo::new("guest", ["system:authenticated"]));
+    guest.get(CONFIG_MAPS).await.expect(200);
+    {
+        let path = format!("{bindings}/b");
+        let mut leaving = std::pin::pin!(server.delete(&path, json!({})));
+        assert!(futures::poll!(&mut leaving).is_pending());
+    }
+    server.gone(bindings, "b").await;
+    let refused = async {
+        while guest.get(CONFIG_MAPS).await.code != 403 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), refused)
+        .await
+        .expect("a binding that is gone still grants");
 }

@@ -22,6 +22,11 @@ pub(super) fn apply(kind: Kind, name: &str, random: &mut Random) -> Step {
     if let Some(nested) = object.pointer_mut("/spec/nested").and_then(Value::as_object_mut) {
         nested.remove("extra");
     }
+    // `empty-labels` of the allowed differences.
+    if kind == Kind::Widget {
+        drop_empty_map(&mut object["metadata"], "labels");
+        drop_empty_map(&mut object["metadata"], "annotations");
+    }
     // An apply without a name takes that of the path.
     object["metadata"]["name"] = name.into();
     let mut query = vec![("fieldManager", random.pick(&MANAGERS))];
@@ -45,6 +50,17 @@ pub(super) fn apply(kind: Kind, name: &str, random: &mut Random) -> Step {
         body: Some(Body::Json(object)),
         request: format!("PATCH <objects>/{name}"),
         ..Step::default()
+    }
+}
+
+fn drop_empty_map(metadata: &mut Value, key: &str) {
+    if let Value::Object(fields) = metadata
+        && fields
+            .get(key)
+            .and_then(Value::as_object)
+            .is_some_and(|map| map.is_empty())
+    {
+        fields.remove(key);
     }
 }
 

@@ -25,6 +25,26 @@ const PARSER_STACK: usize = 64 << 20;
 const INLINE_DEPTH: usize = 24;
 const DEEP_STACK: usize = 64 << 20;
 
+/// The largest value that is passed on, in nodes; each may hold some text.
+const MAX_NATIVE: usize = 1 << 20;
+
+/// What an expression gave, as other expressions see it: times, quantities and keys that are no text included.
+#[derive(Clone, Debug)]
+pub struct Native {
+    value: CelValue,
+    size: usize,
+}
+
+impl Native {
+    /// The value as JSON.
+    ///
+    /// # Errors
+    /// If JSON has nothing for it.
+    pub fn to_json(&self) -> Result<Value, String> {
+        values::to_json(&self.value)
+    }
+}
+
 /// A CEL expression, parsed once and evaluated often.
 #[derive(Debug)]
 pub struct CelProgram {
@@ -59,26 +79,44 @@ impl CelProgram {
         self.eval_counted(variables).0
     }
 
-    /// The same, where the expression may ask what is allowed.
-    pub fn eval_with(&self, variables: &[(&str, &Value)], authorizer: &Authorizer) -> Result<Value, String> {
-        self.eval_with_values(variables, authorizer.variables()).0
+    /// The same for an expression that uses what others gave, as fields of one more variable, and may ask what is allowed.
+    ///
+    /// # Errors
+    /// If the evaluation fails, or if what it gives is too large to be used further.
+    pub fn eval_native(
+        &self,
+        variables: &[(&str, &Value)],
+        (name, fields): (&str, Vec<(&str, Native)>),
+        authorizer: Option<&Authorizer>,
+    ) -> Result<Native, String> {
+        let given: usize = fields.iter().map(|(_, field)| field.size).sum();
+        let known: usize = variables.iter().map(|(_, value)| values::size(value)).sum();
+        let fields = fields.into_iter().map(|(name, field)| (name, field.value));
+        let mut all: Vec<(&str, CelValue)> = vec![(name, values::fields(fields))];
+        all.extend(
+            variables
+                .iter()
+                .map(|(name, value)| (*name, values::plain(value))),
+        );
+        if let Some(authorizer) = authorizer {
+            all.extend(authorizer.variables());
+        }
+        let value = self
+            .run(given + known, all)
+            .result
+            .map_err(|error| runtime::describe(&error))?;
+        match values::size_up_to(&value, MAX_NATIVE) {
+            size if size < MAX_NATIVE => Ok(Native { value, size }),
+            _ => Err(runtime::COST_EXCEEDED.to_owned()),
+        }
     }
 
     /// Evaluates the expression and tells what it took: about as many steps as nodes of it were visited.
     pub fn eval_counted(&self, variables: &[(&str, &Value)]) -> (Result<Value, String>, u64) {
-        self.eval_with_values(variables, [])
-    }
-
-    fn eval_with_values<const N: usize>(
-        &self,
-        variables: &[(&str, &Value)],
-        more: [(&'static str, CelValue); N],
-    ) -> (Result<Value, String>, u64) {
         let size = variables.iter().map(|(_, value)| values::size(value)).sum();
         let variables = variables
             .iter()
             .map(|(name, value)| (*name, values::plain(value)))
-            .chain(more)
             .collect();
         let evaluation = self.run(size, variables);
         let result = evaluation

@@ -192,6 +192,41 @@ pub(crate) fn size(value: &Value) -> usize {
     }
 }
 
+/// A map of named values.
+pub(crate) fn fields<'a>(fields: impl Iterator<Item = (&'a str, CelValue)>) -> CelValue {
+    map(fields
+        .map(|(name, value)| (key(name.to_owned()), value))
+        .collect())
+}
+
+/// Roughly the number of nodes in a value of the engine, counted up to `limit`: a value that holds another one many times shares
+/// it, and may be larger than any memory.
+pub(crate) fn size_up_to(value: &CelValue, limit: usize) -> usize {
+    let mut count = 1;
+    match value {
+        CelValue::String(text) => count += text.len() / 64,
+        CelValue::Bytes(bytes) => count += bytes.len() / 64,
+        CelValue::List(items) => {
+            for item in items.iter() {
+                if count >= limit {
+                    break;
+                }
+                count += size_up_to(item, limit - count);
+            }
+        }
+        CelValue::Map(map) => {
+            for item in map.map.values() {
+                if count >= limit {
+                    break;
+                }
+                count += size_up_to(item, limit - count);
+            }
+        }
+        _ => {}
+    }
+    count.min(limit)
+}
+
 /// A result as JSON.
 pub(crate) fn to_json(value: &CelValue) -> Result<Value, String> {
     Ok(match value {

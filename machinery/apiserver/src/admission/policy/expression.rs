@@ -1,20 +1,17 @@
 //! Expressions of a policy: compiled once, run with the values of one request.
 //!
-//! A policy's variables are evaluated when an expression that names them runs, and once. Their values travel as JSON.
-//! A variable whose value JSON cannot hold (a time, a quantity, an optional value) is put in place of its name
-//! instead, so that nothing is lost on the way.
+//! A policy's variables are evaluated when an expression that names them runs, and once. Their values stay what they are on the
+//! way: a time, a quantity, a map whose keys are numbers.
 
 use std::cell::{Cell, OnceCell};
 
-use machinery_schema::cel::{Authorizer, CelProgram};
+use machinery_schema::cel::{Authorizer, CelProgram, Native};
 use machinery_value::{Map, Value};
 
-use super::source::{Shape, Source};
+use super::source::Source;
 
 /// How many expressions one request may evaluate; each is bounded in itself.
 pub(super) const MAX_EVALUATIONS: u32 = 10_000;
-/// The longest expression that a variable is put into.
-const MAX_PLACED: usize = 16 * 1024;
 /// How far variables may refer to variables that refer to variables.
 const MAX_DEPTH: usize = 100;
 
@@ -24,29 +21,13 @@ const OUT_OF_BUDGET: &str =
 /// The variables that may be null.
 const NULLABLE: [&str; 4] = ["object", "oldObject", "namespaceObject", "params"];
 
-/// The functions that make values which JSON does not have.
-const NATIVE: [&str; 10] = [
-    "bytes",
-    "cidr",
-    "duration",
-    "ip",
-    "quantity",
-    "semver",
-    "timestamp",
-    "type",
-    "uint",
-    "url",
-];
-
 /// An expression, ready to run.
 #[derive(Debug)]
 pub(super) struct Expression {
     pub(super) text: String,
     program: Result<CelProgram, String>,
-    /// The variables that it gets by value.
+    /// The variables that it names.
     values: Vec<usize>,
-    /// The variables whose expressions were put into it.
-    placed: Vec<usize>,
     /// Which of [`NULLABLE`] it only asks for their fields.
     selected: [bool; NULLABLE.len()],
 }
@@ -56,8 +37,6 @@ pub(super) struct Expression {
 pub(super) struct Variable {
     name: String,
     expression: Expression,
-    /// What stands for its name, if not its value.
-    place: Option<String>,
     depth: usize,
 }
 
@@ -69,19 +48,9 @@ impl Variable {
 
     /// Adds a variable that may use those before it.
     pub(super) fn push(variables: &mut Vec<Self>, name: &str, text: &str) {
-        let source = Source::scan(text);
-        let (values, placed) = uses(&source, variables);
-        let native = !placed.is_empty() || is_native(&source);
-        let place = native
-            .then(|| place(&source, variables))
-            .filter(|text| text.len() <= MAX_PLACED);
-        let depth = 1 + values
-            .iter()
-            .chain(&placed)
-            .map(|i| variables[*i].depth)
-            .max()
-            .unwrap_or(0);
         let mut expression = Expression::new(text, variables);
+        let named = expression.values.iter();
+        let depth = 1 + named.map(|i| variables[*i].depth).max().unwrap_or(0);
         if depth > MAX_DEPTH {
             expression.program = Err(format!(
                 "variables refer to each other more than {MAX_DEPTH} deep"
@@ -90,7 +59,6 @@ impl Variable {
         variables.push(Self {
             name: name.to_owned(),
             expression,
-            place,
             depth,
         });
     }
@@ -100,18 +68,6 @@ impl Expression {
     /// Compiles `text`, which may use `variables`.
     pub(super) fn new(text: &str, variables: &[Variable]) -> Self {
         let source = Source::scan(text);
-        let (values, placed) = uses(&source, variables);
-        if placed.is_empty() {
-            return Self::compile(text, &source, values, placed);
-        }
-        let whole = place(&source, variables);
-        let source = Source::scan(&whole);
-        // What was put in place may name further variables.
-        let (values, _) = uses(&source, variables);
-        Self::compile(text, &source, values, placed)
-    }
-
-    fn compile(text: &str, source: &Source<'_>, values: Vec<usize>, placed: Vec<usize>) -> Self {
         let bare = |name: &str| {
             let mut places =
                 (0..source.tokens.len()).filter(|at| source.at(*at) == name && source.is_variable(*at));
@@ -119,9 +75,8 @@ impl Expression {
         };
         Self {
             text: text.to_owned(),
-            program: CelProgram::compile(source.text),
-            values,
-            placed,
+            program: CelProgram::compile(text),
+            values: uses(&source, variables),
             selected: NULLABLE.map(|name| !bare(name)),
         }
     }
@@ -142,8 +97,8 @@ impl Expression {
     }
 }
 
-/// The variables that an expression names: those passed by value, and those to put in place.
-fn uses(source: &Source<'_>, variables: &[Variable]) -> (Vec<usize>, Vec<usize>) {
+/// The variables that an expression names.
+fn uses(source: &Source<'_>, variables: &[Variable]) -> Vec<usize> {
     let mut found: Vec<usize> = (0..source.tokens.len())
         .filter(|at| source.at(*at) == "variables" && source.is_variable(*at))
         .filter_map(|at| source.fields(at).next())
@@ -152,62 +107,13 @@ fn uses(source: &Source<'_>, variables: &[Variable]) -> (Vec<usize>, Vec<usize>)
     found.sort_unstable();
     found.dedup();
     found
-        .into_iter()
-        .partition(|index| variables[*index].place.is_none())
-}
-
-/// The expression with the variables in it that cannot be passed by value.
-fn place(source: &Source<'_>, variables: &[Variable]) -> String {
-    let mut out = String::with_capacity(source.text.len());
-    let mut copied = 0;
-    for at in 0..source.tokens.len() {
-        if source.at(at) != "variables" || !source.is_variable(at) {
-            continue;
-        }
-        let Some((_, name)) = source.fields(at).next().filter(|_| source.at(at + 2) != "?") else {
-            continue;
-        };
-        let named = variables.iter().rev().find(|variable| variable.name == name);
-        if let Some(text) = named.and_then(|variable| variable.place.as_deref()) {
-            out.push_str(&source.text[copied..source.tokens[at].span.start]);
-            out.push('(');
-            out.push_str(text);
-            // On a line of its own, as the expression may end with a comment.
-            out.push_str("\n)");
-            copied = source.tokens[at + 2].span.end;
-        }
-        // What is too long for the compiler is left for it to refuse.
-        if out.len() > 4 * MAX_PLACED {
-            break;
-        }
-    }
-    out.push_str(&source.text[copied..]);
-    out
-}
-
-/// Whether an expression works with values that JSON does not have.
-fn is_native(source: &Source<'_>) -> bool {
-    source
-        .tokens
-        .iter()
-        .enumerate()
-        .any(|(at, token)| match token.shape {
-            Shape::Bytes => true,
-            Shape::Name => match source.at(at) {
-                "optional" | "authorizer" => source.is_variable(at),
-                name => source.at(at + 1) == "(" && NATIVE.contains(&name),
-            },
-            Shape::Sign => source.at(at + 1) == "?" && matches!(source.at(at), "." | "["),
-            Shape::Int => source.at(at).ends_with(['u', 'U']),
-            Shape::Double | Shape::Text => false,
-        })
 }
 
 /// The values of one request for the expressions of one policy.
 pub(super) struct Activation<'a> {
     variables: &'a [Variable],
     known: &'a [(&'static str, &'a Value)],
-    memo: Vec<OnceCell<Result<Value, String>>>,
+    memo: Vec<OnceCell<Result<Native, String>>>,
     budget: &'a Cell<u32>,
     authorizer: Option<&'a Authorizer>,
 }
@@ -237,24 +143,23 @@ impl<'a> Activation<'a> {
             Ok(_) if self.budget.get() == 0 => Err(OUT_OF_BUDGET.to_owned()),
             Ok(program) => self
                 .evaluate(program, expression)
+                .and_then(|value| value.to_json())
                 .map_err(|error| format!("expression '{}' resulted in error: {error}", expression.text)),
         }
     }
 
-    fn evaluate(&self, program: &CelProgram, expression: &Expression) -> Result<Value, String> {
-        let mut variables = Map::new();
-        for index in &expression.values {
-            // One that fails is left out: the expression then fails where it reads it, and only if it does.
-            if let Ok(value) = self.value(*index) {
-                variables.insert(self.variables[*index].name.clone(), value.clone());
-            }
-        }
+    fn evaluate(&self, program: &CelProgram, expression: &Expression) -> Result<Native, String> {
+        // One that fails is left out: the expression then fails where it reads it, and only if it does.
+        let named = expression.values.iter().filter_map(|index| {
+            let value = self.value(*index).as_ref().ok()?;
+            Some((self.variables[*index].name.as_str(), value.clone()))
+        });
+        let named = named.collect();
         let left = self.budget.get().checked_sub(1).ok_or(OUT_OF_BUDGET)?;
         self.budget.set(left);
-        let variables = Value::Object(variables);
         let none = Value::Object(Map::new());
-        let all = self.known.iter().copied().chain([("variables", &variables)]);
-        let read: Vec<(&str, &Value)> = all
+        let known = self.known.iter().copied();
+        let read: Vec<(&str, &Value)> = known
             .filter(|(name, _)| program.references(name))
             // To the engine the fields of null are null; they are missing, and reading one is an error.
             .map(|(name, value)| {
@@ -265,14 +170,12 @@ impl<'a> Activation<'a> {
                 }
             })
             .collect();
-        let result = match self.authorizer.filter(|_| expression.asks()) {
-            Some(authorizer) => program.eval_with(&read, authorizer),
-            None => program.eval(&read),
-        };
+        let authorizer = self.authorizer.filter(|_| expression.asks());
+        let result = program.eval_native(&read, ("variables", named), authorizer);
         result.map_err(|error| self.blame(expression, error))
     }
 
-    fn value(&self, index: usize) -> &Result<Value, String> {
+    fn value(&self, index: usize) -> &Result<Native, String> {
         let expression = &self.variables[index].expression;
         self.memo[index].get_or_init(|| match &expression.program {
             Ok(program) => self.evaluate(program, expression),
@@ -288,9 +191,6 @@ impl<'a> Activation<'a> {
         };
         let mut read = expression.values.iter().filter_map(failed);
         let read = read.find(|(name, _)| error == format!("no such key: {name}"));
-        let error = read.map_or(error, composited);
-        let mut inside = expression.placed.iter().filter_map(failed);
-        let inside = inside.find(|(_, why)| why.ends_with(&error));
-        inside.map_or(error, composited)
+        read.map_or(error, composited)
     }
 }

@@ -229,6 +229,11 @@ fn variables_are_evaluated_when_they_are_read() {
         {"name": "later", "expression": "variables.time + duration('1h') // an hour"},
         {"name": "keyed", "expression": "quantity(variables.key == 'v' ? '1Gi' : '1Ki')"},
         {"name": "broken", "expression": "quantity(variables.bad)"},
+        {"name": "numbered", "expression": "['a', 'b'].transformMap(i, v, v + '!')"},
+        {"name": "flags", "expression": "{true: 1, false: 2}"},
+        {"name": "label", "expression": "format.dns1123Label()"},
+        {"name": "endless", "expression": "1.0 / 0.0"},
+        {"name": "many", "expression": "{1: timestamp('2020-01-01T00:00:00Z'), 2: variables.time}"},
     ]);
     let failed =
         |expression: &str, error: &str| format!("expression '{expression}' resulted in error: {error}");
@@ -261,6 +266,20 @@ fn variables_are_evaluated_when_they_are_read() {
             String::new(),
         ),
         ("variables.keyed.isGreaterThan(quantity('1Mi'))", String::new()),
+        (
+            "variables.numbered[0] == 'a!' && variables.numbered[1] == 'b!'",
+            String::new(),
+        ),
+        (
+            "variables.flags[true] == 1 && variables.flags[false] == 2",
+            String::new(),
+        ),
+        (
+            "variables.label.validate('Not_a_label').hasValue()",
+            String::new(),
+        ),
+        ("variables.endless > 1.0", String::new()),
+        ("variables.many[1] == variables.many[2]", String::new()),
         ("'variables.bad' != variables.key", String::new()),
         ("['a'].all(variables, variables == 'a')", String::new()),
     ];
@@ -291,6 +310,19 @@ fn variables_without_end_are_refused() {
             "{answer:.400}"
         );
     }
+}
+
+#[test]
+fn what_grows_with_every_variable_is_refused_in_time() {
+    let chain: Vec<Value> = (0..90)
+        .map(|i| match i {
+            0 => json!({"name": "v0", "expression": "['x']"}),
+            i => json!({"name": format!("v{i}"), "expression": format!("[variables.v{0}, variables.v{0}]", i - 1)}),
+        })
+        .collect();
+    let spec = json!({"variables": chain, "validations": [{"expression": "variables.v89.size() == 2"}]});
+    let answer = Scenario::create(configmap("v")).answer(spec);
+    assert!(answer.contains("cost limit exceeded"), "{answer:.400}");
 }
 
 #[test]
