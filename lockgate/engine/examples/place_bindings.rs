@@ -27,7 +27,7 @@ fn fleet(size: usize) -> Vec<Arc<Cluster>> {
                 "provider": format!("p{}", number % 3),
                 "region": format!("r{}", number % 12),
                 // One cluster of ten is in two zones.
-                "zones": if number % 10 == 0 { vec![zone(number), zone(number + 12)] } else { vec![zone(number)] },
+                "zones": if number.is_multiple_of(10) { vec![zone(number), zone(number + 12)] } else { vec![zone(number)] },
             },
             "status": {
                 "apiEnablements": [{ "groupVersion": "apps/v1", "resources": [{ "name": "deployments", "kind": "Deployment" }] }],
