@@ -101,7 +101,10 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<(), ApiError> {
             Some(error) => (
                 "True",
                 "ContentDeletionFailed",
-                format!("Failed to delete all resource types, {} remaining: {error}", left.len()),
+                format!(
+                    "Failed to delete all resource types, {} remaining: {error}",
+                    left.len()
+                ),
             ),
             None => (
                 "False",
