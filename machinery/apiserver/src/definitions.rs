@@ -81,11 +81,11 @@ fn resources(definition: &Value, others: &[Arc<Resource>], before: &[Arc<Resourc
     let spec = &definition["spec"];
     let made_from = canonical_hash(spec);
     let known = |version: &Value| {
-        let versions = before
+        let mut versions = before
             .iter()
             .filter(|r| version["name"] == r.version.as_str())
             .filter_map(|r| r.custom());
-        versions.into_iter().find(|v| v.is_of(&made_from)).cloned()
+        versions.find(|v| v.is_of(&made_from)).cloned()
     };
     let names = &spec["names"];
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
