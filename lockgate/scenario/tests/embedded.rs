@@ -46,6 +46,14 @@ async fn what_goes_with_its_definition_is_not_taken_for_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_must_wait_to_leave_says_so() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support");
+    // A restart forgets how many have left.
+    let files = [folder.join("failover-takes-turns.yaml")];
+    support::assert_passed(&support::run_embedded(files, Variant::Plain).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_figure_is_kept() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/figures.yaml");
     let scenario = Scenario::load(&file).unwrap();
