@@ -77,20 +77,22 @@ fn main() {
         let mut status = ConfigurationStatus::default();
         let begun = Instant::now();
         for _ in 0..RUNS {
-            let template = &rules.templates[0];
+            let template = rules.templates[0].as_ref().unwrap();
             let served = Served {
                 plural: "deployments".to_owned(),
                 namespaced: true,
             };
-            let subject = Subject::of(template, &[], Some(served)).unwrap();
+            let subject = Subject::of(template, Ok(&[]), Some(served)).unwrap();
             let judged = judge(template, &subject, &objects);
             let evaluated = Evaluated {
+                name: "web",
                 outcomes: &[Ok((subject, judged))],
                 generation: 1,
                 enforce: rules.enforce,
                 prune: rules.prune,
                 unpruned: None,
                 never: rules.never(),
+                custom: None,
                 now: Timestamp::UNIX_EPOCH,
             };
             status = conclude(&status, &evaluated).status;

@@ -22,8 +22,8 @@ pub mod rules;
 pub mod status;
 pub mod words;
 
-pub use judge::{Judged, Objects, Remedy, Served, Standing, Subject, judge, status_fits};
+pub use judge::{Judged, Objects, Remedy, Served, Standing, Subject, judge, made, status_fits};
 pub use known::Known;
 pub use objects::is_same;
-pub use rules::{Compliance, Every, Fault, Prune, Recreate, Rules, Template};
+pub use rules::{Compliance, Difference, Every, Fault, Prune, Recreate, Rules, Template};
 pub use status::{Concluded, Evaluated, Outcome, Unpruned, awaits_status, conclude};

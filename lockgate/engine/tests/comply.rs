@@ -8,12 +8,15 @@ use jiff::Timestamp;
 use lockgate_api::ocm::configuration::{ConfigurationSpec, ConfigurationStatus};
 use lockgate_engine::comply::{
     Compliance, Concluded, Evaluated, Fault, Judged, Objects, Outcome, Prune, Remedy, Rules, Served,
-    Standing, Subject, Unpruned, awaits_status, conclude, judge, status as statuses, status_fits, words,
+    Standing, Subject, Template, Unpruned, awaits_status, conclude, judge, made, status as statuses,
+    status_fits, words,
 };
 use serde_json::{Value, json};
 
 #[path = "comply/pruning.rs"]
 mod pruning;
+#[path = "comply/replicas.rs"]
+mod replicas;
 
 /// Objects of one kind.
 struct World(Vec<Value>);
@@ -49,6 +52,11 @@ fn one(compliance: &str, object: &Value) -> Rules {
     rules(&json!({"object-templates": [{"complianceType": compliance, "objectDefinition": object}]})).unwrap()
 }
 
+/// The first template, which can be followed.
+fn first(rules: &Rules) -> &Template {
+    rules.templates[0].as_ref().unwrap()
+}
+
 fn served(plural: &str, namespaced: bool) -> Option<Served> {
     Some(Served {
         plural: plural.to_owned(),
@@ -59,8 +67,9 @@ fn served(plural: &str, namespaced: bool) -> Option<Served> {
 /// What is found for the first template.
 fn outcome(rules: &Rules, namespaces: &[&str], objects: &[Value]) -> (Subject, Vec<Judged>) {
     let namespaces: Vec<String> = namespaces.iter().map(|&name| name.to_owned()).collect();
-    let template = &rules.templates[0];
-    let subject = Subject::of(template, &namespaces, served("configmaps", true)).unwrap();
+    let template = first(rules);
+    let selected = rules.selected(&namespaces);
+    let subject = Subject::of(template, selected, served("configmaps", true)).unwrap();
     let judged = judge(template, &subject, &World(objects.to_vec()));
     (subject, judged)
 }
@@ -148,13 +157,13 @@ fn verdicts_of_named_objects_and_of_searches() {
             search("musthave"),
             vec![other.clone()],
             false,
-            "configmaps [box] found but not as specified in namespace shop",
+            "configmaps found but not as specified in namespace shop",
         ),
         (
             search("mustonlyhave"),
             vec![there.clone()],
             false,
-            "configmaps [box] found but not as specified in namespace shop",
+            "configmaps found but not as specified in namespace shop",
         ),
         (
             search("mustnothave"),
@@ -171,7 +180,7 @@ fn verdicts_of_named_objects_and_of_searches() {
     ] {
         assert_eq!(said(&rules, &["shop"], &objects), (compliant, message.to_owned()));
         let (_, judged) = outcome(&rules, &["shop"], &objects);
-        let acts = !judged[0].standing.is_compliant() && !rules.templates[0].is_search();
+        let acts = !judged[0].standing.is_compliant() && !first(&rules).is_search();
         assert_eq!(judged[0].remedy.is_some(), acts, "{message}");
     }
 }
@@ -266,9 +275,9 @@ fn what_wants_to_be_worked_out_is_refused_wherever_it_stands() {
 fn raw_templates_are_plain_yaml() {
     let raw = "- complianceType: mustnothave\n  objectDefinition:\n    apiVersion: v1\n    kind: Pod\n    metadata: {name: x}\n";
     let read = rules(&json!({"object-templates-raw": raw})).unwrap();
-    assert_eq!(read.templates[0].compliance, Compliance::MustNotHave);
-    assert_eq!(read.templates[0].name(), "x");
-    for wrong in ["a: b", "- complianceType: sometimes", ": : :", "- 1"] {
+    assert_eq!(first(&read).compliance, Compliance::MustNotHave);
+    assert_eq!(first(&read).name(), "x");
+    for wrong in ["a: b", ": : :", "- 1"] {
         let fault = rules(&json!({"object-templates-raw": wrong})).unwrap_err();
         assert!(fault.is_of_template(), "{wrong}: {fault:?}");
     }
@@ -277,39 +286,108 @@ fn raw_templates_are_plain_yaml() {
 #[test]
 fn what_cannot_be_followed_says_what_and_where() {
     let unnamed = one("musthave", &wanted("box", &json!({})));
-    let fault = Subject::of(&unnamed.templates[0], &[], served("configmaps", true)).unwrap_err();
+    let fault = Subject::of(first(&unnamed), Ok(&[]), served("configmaps", true)).unwrap_err();
     assert_eq!(
         fault.message,
         "namespaced object box of kind ConfigMap has no namespace specified from the policy namespaceSelector nor \
          the object metadata"
     );
-    let fault = Subject::of(&unnamed.templates[0], &[], None).unwrap_err();
+    let fault = Subject::of(first(&unnamed), Ok(&[]), None).unwrap_err();
     assert!(
         fault.message.contains("kind ConfigMap in API version v1"),
         "{fault:?}"
     );
-    for (spec, words) in [
+    let fault = rules(&json!({"remediationAction": "maybe"})).unwrap_err();
+    assert!(fault.message.contains("neither inform nor enforce"), "{fault:?}");
+    let named = |name: &Value, namespace: &Value| {
+        let metadata = json!({"name": name, "namespace": namespace});
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    };
+    let place = "object-templates[1].objectDefinition";
+    for (template, words) in [
         (
-            json!({"remediationAction": "maybe"}),
-            "neither inform nor enforce",
+            json!({"complianceType": "sometimes", "objectDefinition": wanted("box", &json!({}))}),
+            "object-templates[1]: complianceType \"sometimes\" is none of".to_owned(),
         ),
         (
-            json!({"object-templates": [], "namespaceSelector": {"include": ["["]}}),
-            "is no pattern of names",
+            json!({"objectDefinition": {"kind": "Pod"}}),
+            format!("{place} has no apiVersion"),
         ),
         (
-            json!({"object-templates": [{"complianceType": "musthave", "objectDefinition": {"kind": "Pod"}}]}),
-            "object-templates[0].objectDefinition has no apiVersion",
+            json!({"metadataComplianceType": "mustnothave", "objectDefinition": wanted("box", &json!({}))}),
+            "metadataComplianceType".to_owned(),
+        ),
+        // Without a name, any object would do.
+        (
+            json!({"objectDefinition": named(&json!(2024), &Value::Null)}),
+            format!("{place}.metadata.name must be a text"),
         ),
         (
-            json!({"object-templates": [{"complianceType": "musthave", "metadataComplianceType": "mustnothave",
-                "objectDefinition": wanted("box", &json!({}))}]}),
-            "metadataComplianceType",
+            json!({"objectDefinition": named(&json!("box"), &json!(true))}),
+            format!("{place}.metadata.namespace must be a text"),
+        ),
+        (
+            json!({"objectDefinition": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": "box"}}),
+            format!("{place}.metadata must be a map"),
+        ),
+        (
+            json!({"objectDefinition": wanted("", &json!({})), "objectSelector":
+                {"matchExpressions": [{"key": "a", "operator": "Like"}]}}),
+            "objectSelector".to_owned(),
         ),
     ] {
-        let fault = rules(&spec).unwrap_err();
-        assert!(fault.message.contains(words), "{fault:?}");
+        let mut template = template;
+        if template.get("complianceType").is_none() {
+            template["complianceType"] = json!("musthave");
+        }
+        let good = json!({"complianceType": "musthave", "objectDefinition": wanted("box", &json!({}))});
+        let rules = rules(&json!({"object-templates": [good, template, good]})).unwrap();
+        let fault = rules.templates[1].as_ref().unwrap_err();
+        assert!(fault.message.contains(&words), "{fault:?}");
+        // The others are followed.
+        assert!(rules.templates[0].is_ok() && rules.templates[2].is_ok());
     }
+}
+
+#[test]
+fn a_selector_that_cannot_be_read_stops_what_it_selects() {
+    let spec = json!({"namespaceSelector": {"include": ["["]}, "object-templates":
+        [{"complianceType": "musthave", "objectDefinition": wanted("box", &json!({}))}]});
+    let rules = rules(&spec).unwrap();
+    assert!(rules.selects_namespaces().is_none());
+    let of = |template: &Template, namespaced| {
+        Subject::of(template, rules.selected(&[]), served("configmaps", namespaced))
+    };
+    let fault = of(first(&rules), true).unwrap_err();
+    assert!(fault.message.contains("is no pattern of names"), "{fault:?}");
+    assert!(of(first(&rules), false).is_ok());
+    let mut at_home = first(&rules).clone();
+    at_home.object["metadata"]["namespace"] = json!("shop");
+    assert!(of(&at_home, true).is_ok());
+}
+
+#[test]
+fn what_is_made_anew_is_told_and_made_from_the_template() {
+    let rules = one("musthave", &wanted("box", &json!({"a": "1"})));
+    let (subject, mut judged) = outcome(
+        &rules,
+        &["shop"],
+        &[config_map("shop", "box", &json!({"a": "2"}))],
+    );
+    judged[0].anew = true;
+    assert_eq!(
+        words::say("configmaps", &subject.kind, &judged).message,
+        "configmaps [box] found but not as specified in namespace shop; configmaps [box] would be deleted and made \
+         anew in namespace shop"
+    );
+    // One that is known by its labels has its name from the object that was there.
+    let mut object = wanted("", &json!({"a": "1"}));
+    object["status"] = json!({"phase": "Bound"});
+    assert_eq!(
+        made(first(&one("musthave", &object)), "shop", "box"),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}, "metadata":
+            {"name": "box", "namespace": "shop"}})
+    );
 }
 
 #[test]
@@ -343,24 +421,67 @@ fn secrets_are_compared_by_what_they_hold() {
         "mustonlyhave",
         &json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"a": "hello"}}),
     );
-    let live = |data: &str| {
+    let holding = |data: &Value| {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "shop", "uid": "u"},
-            "data": {"a": data}})
+            "data": data})
     };
+    let live = |data: &str| holding(&json!({ "a": data }));
     assert!(said(&rules, &["shop"], &[live("aGVsbG8=")]).0);
     assert!(!said(&rules, &["shop"], &[live("aGVsbG9v")]).0);
+    // What else it holds must not be there, be it a text or not; for those that only must have this it does not matter.
+    let mut at_least = first(&rules).object.clone();
+    at_least["metadata"]["namespace"] = json!("shop");
+    let at_least = one("musthave", &at_least);
+    for foreign in ["aGVsbG8=", "/w=="] {
+        let live = holding(&json!({"a": "aGVsbG8=", "evil": foreign}));
+        assert!(said(&at_least, &["shop"], std::slice::from_ref(&live)).0);
+        let (_, judged) = outcome(&rules, &["shop"], &[live]);
+        let Some(Remedy::Update { merged, .. }) = &judged[0].remedy else {
+            panic!("{judged:?}");
+        };
+        assert_eq!(
+            (merged.get("data"), &merged["stringData"]),
+            (None, &json!({"a": "hello"}))
+        );
+    }
+}
+
+#[test]
+fn secrets_of_texts_and_of_data_are_sent_as_a_whole() {
+    let both = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"},
+        "data": {"b": "/w=="}, "stringData": {"a": "hello"}});
+    let live = |data: &Value| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "shop", "uid": "u"},
+            "data": data})
+    };
+    for compliance in ["musthave", "mustonlyhave"] {
+        let rules = one(compliance, &both);
+        let as_it_should_be = live(&json!({"a": "aGVsbG8=", "b": "/w=="}));
+        assert!(said(&rules, &["shop"], &[as_it_should_be]).0, "{compliance}");
+        // Without the texts, which are right, the server would take them away.
+        let (_, judged) = outcome(&rules, &["shop"], &[live(&json!({"a": "aGVsbG8=", "b": "eA=="}))]);
+        let Some(Remedy::Update { merged, .. }) = &judged[0].remedy else {
+            panic!("{judged:?}");
+        };
+        assert_eq!(
+            (&merged["data"], &merged["stringData"]),
+            (&json!({"b": "/w=="}), &json!({"a": "hello"}))
+        );
+    }
 }
 
 fn status(rules: &Rules, outcomes: &[Outcome], previous: &ConfigurationStatus, generation: i64) -> Concluded {
     conclude(
         previous,
         &Evaluated {
+            name: "settings",
             outcomes,
             generation,
             enforce: rules.enforce,
             prune: rules.prune,
             unpruned: None,
             never: rules.never(),
+            custom: None,
             now: now(),
         },
     )
@@ -434,6 +555,84 @@ fn a_policy_says_that_it_is_not_looked_at_again() {
 }
 
 #[test]
+fn a_policy_may_have_words_of_its_own() {
+    let rules = one("musthave", &wanted("box", &json!({})));
+    let there = [config_map("shop", "box", &json!({}))];
+    let missing: [Value; 0] = [];
+    for (custom, objects, message) in [
+        (
+            json!({"compliant": "all is well", "noncompliant": "oh no"}),
+            &there[..],
+            "Compliant; all is well",
+        ),
+        (
+            json!({"compliant": "all is well", "noncompliant": "oh no"}),
+            &missing[..],
+            "NonCompliant; oh no",
+        ),
+        (
+            json!({"compliant": "all is well"}),
+            &missing[..],
+            "NonCompliant; violation - configmaps [box] not found in namespace shop",
+        ),
+        (
+            json!({"noncompliant": "{{ .DefaultMessage }}!"}),
+            &missing[..],
+            "NonCompliant; violation - configmaps [box] not found in namespace shop; customMessage.noncompliant \
+             holds {{ and is not used: Go templates are not resolved here",
+        ),
+    ] {
+        let custom = serde_json::from_value(custom).unwrap();
+        let outcomes = [Ok(outcome(&rules, &["shop"], objects))];
+        let evaluated = Evaluated {
+            name: "settings",
+            outcomes: &outcomes,
+            generation: 1,
+            enforce: false,
+            prune: Prune::Nothing,
+            unpruned: None,
+            never: (false, false),
+            custom: Some(&custom),
+            now: now(),
+        };
+        let status = conclude(&ConfigurationStatus::default(), &evaluated).status;
+        assert_eq!(status.history[0].message, message);
+        // What was found stays in the condition.
+        let told = &status.compliancy_details[0].conditions[0].message;
+        assert!(told.starts_with("configmaps [box] "), "{told}");
+    }
+}
+
+#[test]
+fn a_policy_without_templates_has_no_violations() {
+    let rules = rules(&json!({"object-templates": []})).unwrap();
+    let status = status(&rules, &[], &ConfigurationStatus::default(), 1).status;
+    assert_eq!(
+        status.history[0].message,
+        "Compliant; notification - settings contains no object templates to check, and thus has no violations"
+    );
+}
+
+#[test]
+fn one_template_that_cannot_be_followed_keeps_no_other_from_it() {
+    let rules = one("musthave", &wanted("box", &json!({})));
+    let outcomes = [
+        Err(Fault::template("object-templates[0]: it is wrong")),
+        Ok(outcome(
+            &rules,
+            &["shop"],
+            &[config_map("shop", "box", &json!({}))],
+        )),
+    ];
+    let status = status(&rules, &outcomes, &ConfigurationStatus::default(), 1).status;
+    let details = status.compliancy_details.iter();
+    let details: Vec<&str> = details.map(|details| details.compliant.as_str()).collect();
+    assert_eq!(details, ["NonCompliant", "Compliant"]);
+    assert_eq!(status.compliant, "NonCompliant");
+    assert_eq!(status.related_objects.len(), 1);
+}
+
+#[test]
 fn a_status_that_has_not_come_is_waited_for() {
     let mut object = wanted("box", &json!({"a": "1"}));
     object["status"] = json!({"phase": "Bound"});
@@ -450,8 +649,8 @@ fn a_status_that_has_not_come_is_waited_for() {
         live["status"] = json!({ "phase": phase });
         live
     };
-    assert!(status_fits(&rules.templates[0], &live("1", "Bound")));
-    assert!(!status_fits(&rules.templates[0], &live("1", "Pending")));
+    assert!(status_fits(first(&rules), &live("1", "Bound")));
+    assert!(!status_fits(first(&rules), &live("1", "Pending")));
     assert_eq!(awaits(live("1", "Pending")), (true, "NonCompliant".to_owned()));
     assert_eq!(awaits(live("1", "Bound")), (false, "Compliant".to_owned()));
     // Something else is wrong, which does not come by itself.

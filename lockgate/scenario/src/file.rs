@@ -146,6 +146,8 @@ pub enum Fault {
     Refuses {
         /// The plurals.
         resources: Vec<String>,
+        /// With which code.
+        code: u16,
         /// What it says.
         message: String,
     },
@@ -153,6 +155,8 @@ pub enum Fault {
     Hides {
         /// The plurals.
         resources: Vec<String>,
+        /// With which code.
+        code: u16,
         /// What it says.
         message: String,
     },

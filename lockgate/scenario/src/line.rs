@@ -180,14 +180,22 @@ async fn pass(
     match fault {
         Fault::Up => {}
         Fault::Down => return Err(refused("the scenario took this member down")),
-        Fault::Refuses { resources, message } => {
+        Fault::Refuses {
+            resources,
+            code,
+            message,
+        } => {
             if counts && resources.iter().any(|plural| names(request.uri().path(), plural)) {
-                return forbidden(&message);
+                return answer(code, &message);
             }
         }
-        Fault::Hides { resources, message } => {
+        Fault::Hides {
+            resources,
+            code,
+            message,
+        } => {
             if resources.iter().any(|plural| names(request.uri().path(), plural)) {
-                return forbidden(&message);
+                return answer(code, &message);
             }
         }
     }
@@ -228,13 +236,23 @@ fn refused(why: &str) -> BoxError {
     std::io::Error::new(std::io::ErrorKind::ConnectionRefused, why).into()
 }
 
-fn forbidden(message: &str) -> Result<Response<Cut>, BoxError> {
+/// An answer that is no success.
+fn answer(code: u16, message: &str) -> Result<Response<Cut>, BoxError> {
+    let reason = match code {
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        408 | 504 => "Timeout",
+        422 => "Invalid",
+        503 => "ServiceUnavailable",
+        400..500 => "BadRequest",
+        _ => "InternalError",
+    };
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": "Forbidden", "code": 403,
+        "message": message, "reason": reason, "code": code,
     });
     Ok(Response::builder()
-        .status(403)
+        .status(code)
         .header("content-type", "application/json")
         .body(Cut {
             inner: Body::from(status.to_string().into_bytes()),

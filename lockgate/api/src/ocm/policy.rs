@@ -47,6 +47,8 @@ pub const TRIGGER_UPDATE: &str = "policy.open-cluster-management.io/trigger-upda
 
 /// The action that reports and changes nothing.
 pub const INFORM: &str = "inform";
+/// The action of a template that only informs, whatever its policy says, in any case.
+pub const INFORM_ONLY: &str = "informonly";
 /// The action that changes what is not as it should be.
 pub const ENFORCE: &str = "enforce";
 

@@ -124,7 +124,7 @@ pub struct PolicySetStatus {
     /// What does not count, for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub status_message: String,
-    /// Never written.
+    /// The clusters that are left out, as the spec says. Others may have written anything.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub exclusions: Vec<Value>,
 }

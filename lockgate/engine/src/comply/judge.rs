@@ -42,15 +42,19 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// What a template speaks of, in a cluster that has these of the selected namespaces.
-    pub fn of(template: &Template, selected: &[String], served: Option<Served>) -> Result<Self, Fault> {
+    /// What a template speaks of, in a cluster that has these of the selected namespaces, if they can be told.
+    pub fn of(
+        template: &Template,
+        selected: Result<&[String], &Fault>,
+        served: Option<Served>,
+    ) -> Result<Self, Fault> {
         let (api_version, kind) = (
             object::text(&template.object, "apiVersion"),
             object::text(&template.object, "kind"),
         );
         let Some(served) = served else {
             return Err(Fault::new(
-                "K8s creation error",
+                "K8s error",
                 format!(
                     "couldn't find mapping resource with kind {kind} in API version {api_version}, please check if \
                      you have CRD deployed"
@@ -61,7 +65,7 @@ impl Subject {
         let own = object::meta_text(&template.object, "namespace");
         let namespaces = match (served.namespaced, own) {
             (false, _) => vec![String::new()],
-            (true, "") => selected.to_vec(),
+            (true, "") => selected.map_err(Fault::clone)?.to_vec(),
             (true, own) => vec![own.to_owned()],
         };
         if namespaces.is_empty() {
@@ -171,6 +175,8 @@ pub struct Judged {
     pub made: bool,
     /// Whether all but its status, which only its own controller changes, is as it should be.
     pub awaits_status: bool,
+    /// Whether it would be deleted and made anew.
+    pub anew: bool,
 }
 
 impl Judged {
@@ -185,6 +191,7 @@ impl Judged {
             same_after_dry_run: false,
             made: false,
             awaits_status: false,
+            anew: false,
         }
     }
 
@@ -233,7 +240,7 @@ fn named(template: &Template, namespace: &str, name: &str, live: Option<Arc<Valu
         (_, None) => {
             let judged = Judged::one(namespace, name, None, Standing::NotFound);
             Judged {
-                remedy: Some(Remedy::Create(made(template, namespace))),
+                remedy: Some(Remedy::Create(made(template, namespace, name))),
                 ..judged
             }
         }
@@ -242,8 +249,10 @@ fn named(template: &Template, namespace: &str, name: &str, live: Option<Arc<Valu
 }
 
 /// What is made where there is nothing.
-fn made(template: &Template, namespace: &str) -> Value {
+pub fn made(template: &Template, namespace: &str, name: &str) -> Value {
     let mut object = template.object.clone();
+    // Those that are selected by their labels have no name in the template.
+    object["metadata"]["name"] = name.into();
     if !namespace.is_empty() {
         object["metadata"]["namespace"] = namespace.into();
     }
@@ -331,8 +340,8 @@ fn search(template: &Template, namespace: &str, objects: &dyn Objects) -> Judged
         (_, true, true) => Standing::NotFound,
     };
     let names = match standing {
-        Standing::Differs => names(all.iter().collect()),
-        Standing::Missing => Vec::new(),
+        // None of those that are there is the one that is meant.
+        Standing::Differs | Standing::Missing => Vec::new(),
         _ => names(fitting),
     };
     Judged::new(namespace, names, standing)

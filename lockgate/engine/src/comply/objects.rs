@@ -51,17 +51,18 @@ pub fn compare(template: &Template, live: &Value, mode: Mode) -> Result<Compared
                 compared.status_differs = !field.found.matches;
             }
             "stringData" if is_kind(live, "Secret") => {
-                let field = field(
-                    key,
-                    wanted,
-                    &decoded(&live["data"], wanted),
-                    Compliance::MustHave,
-                    mode,
-                )?;
+                let texts = decoded(template, &live["data"], compliance);
+                let field = field(key, wanted, &texts, compliance, mode)?;
                 compared.found = compared.found.and(field.found);
-                if !field.found.matches {
-                    put(&mut compared.merged, key, field.merged);
-                }
+                // It is sent with whatever else is: the server writes it over the data.
+                put(&mut compared.merged, key, field.merged);
+            }
+            "data" if is_kind(live, "Secret") && template.object["stringData"].is_object() => {
+                // What texts are made into is looked at with them.
+                let [wanted, live] = [wanted, &live[key]].map(|data| apart_from_texts(template, data));
+                let field = field(key, &wanted, &live, compliance, mode)?;
+                compared.found = compared.found.and(field.found);
+                put(&mut compared.merged, key, field.merged);
             }
             _ => {
                 let field = field(
@@ -151,10 +152,12 @@ fn remove_rest(compared: &mut Compared, template: &Template, live: &Value) {
     for key in live_fields.keys() {
         let stays = template.object.get(key).is_some()
             || matches!(key.as_str(), "apiVersion" | "kind" | "metadata" | "status")
-            || (is_kind(live, "ServiceAccount") && matches!(key.as_str(), "secrets" | "imagePullSecrets"))
-            || (is_kind(live, "Secret") && key == "data" && template.object.get("stringData").is_some());
+            || (is_kind(live, "ServiceAccount") && matches!(key.as_str(), "secrets" | "imagePullSecrets"));
         if !stays {
-            compared.found.matches = false;
+            // The data of a Secret was compared as the texts that it is made from.
+            let is_texts =
+                is_kind(live, "Secret") && key == "data" && template.object.get("stringData").is_some();
+            compared.found.matches &= is_texts;
             if let Some(merged) = compared.merged.as_object_mut() {
                 merged.remove(key);
             }
@@ -162,14 +165,27 @@ fn remove_rest(compared: &mut Compared, template: &Template, live: &Value) {
     }
 }
 
-/// The texts behind the data of a Secret, of the keys that are asked for.
-fn decoded(data: &Value, wanted: &Value) -> Value {
-    let keys = wanted.as_object().into_iter().flatten();
-    let texts = keys.filter_map(|(key, _)| {
-        let text = decode_base64(data.get(key)?.as_str()?)?;
-        Some((key.clone(), Value::String(text)))
-    });
+/// The texts behind the data of a Secret: of the keys that are asked for, or of all that must not be there otherwise.
+fn decoded(template: &Template, data: &Value, compliance: Compliance) -> Value {
+    let names = |field: &str, key: &str| template.object[field].get(key).is_some();
+    let data = data.as_object().into_iter().flatten();
+    let texts = data
+        .filter(|(key, _)| {
+            names("stringData", key) || (compliance == Compliance::MustOnlyHave && !names("data", key))
+        })
+        .map(|(key, value)| {
+            // What is no text is nothing that a template could ask for, and is there all the same.
+            let text = value.as_str().and_then(decode_base64);
+            (key.clone(), text.map_or(Value::Null, Value::String))
+        });
     Value::Object(texts.collect())
+}
+
+/// The data of a Secret without what the template has as texts.
+fn apart_from_texts(template: &Template, data: &Value) -> Value {
+    let data = data.as_object().into_iter().flatten();
+    let rest = data.filter(|(key, _)| template.object["stringData"].get(key).is_none());
+    Value::Object(rest.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
 /// The text behind base64; `None` if it is none.

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use lockgate_api::ocm::POLICY_GROUP;
 use lockgate_api::ocm::configuration::{ConfigurationSpec, ConfigurationStatus};
 use lockgate_api::ocm::policy::{
-    CLUSTER_NAME, CLUSTER_NAMESPACE, COMPLIANT, HistoryEntry, NON_COMPLIANT, PARENT_POLICY, PENDING, Policy,
-    PolicyStatus, PolicyTemplate, TemplateDetails, TemplateMeta,
+    CLUSTER_NAME, CLUSTER_NAMESPACE, COMPLIANT, ENFORCE, HistoryEntry, INFORM, INFORM_ONLY, NON_COMPLIANT,
+    PARENT_POLICY, PENDING, Policy, PolicyStatus, PolicyTemplate, TemplateDetails, TemplateMeta,
 };
 use lockgate_api::ocm::policy_binding::Dependency;
 use serde_json::{Map, Value, json};
@@ -23,6 +23,10 @@ const MAX_HISTORY: usize = 10;
 pub const API_VERSION: &str = "policy.open-cluster-management.io/v1";
 /// What can be a template.
 pub const KIND: &str = "ConfigurationPolicy";
+
+/// On a ConfigurationPolicy that only informs until its turn comes: it enforced before, so that what it made goes when its
+/// template does.
+pub const ENFORCED_BEFORE: &str = "policy.open-cluster-management.io/enforced-before-its-turn";
 
 /// One template of a policy, on its way to the cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,8 +87,8 @@ fn planned(
     }
     let mut spec = definition.get("spec").cloned().unwrap_or_else(|| json!({}));
     let own = object::text(&spec, "remediationAction");
-    let action = if own.eq_ignore_ascii_case("informonly") {
-        "inform"
+    let action = if own.eq_ignore_ascii_case(INFORM_ONLY) {
+        INFORM
     } else if policy.spec.remediation_action.is_empty() {
         own
     } else {
@@ -112,6 +116,22 @@ fn planned(
         metadata.insert("annotations".to_owned(), annotations.clone().into());
     }
     Ok(json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}))
+}
+
+/// Whether what a ConfigurationPolicy last stood for was enforced, by its action and by what [`ENFORCED_BEFORE`] says. One that
+/// waits for its turn to enforce something new has not done so yet.
+pub fn has_enforced(action: &str, before: Option<&str>) -> bool {
+    action.eq_ignore_ascii_case(ENFORCE) || before == Some("true")
+}
+
+/// A ConfigurationPolicy as it is to be, next to the one that is there; `waits` says that its policy only informs until its turn
+/// comes.
+pub fn in_place_of(mut wanted: Value, present: &Value, waits: bool) -> Value {
+    let before = object::annotation(present, ENFORCED_BEFORE);
+    if waits && has_enforced(object::text(&present["spec"], "remediationAction"), before) {
+        wanted["metadata"]["annotations"][ENFORCED_BEFORE] = "true".into();
+    }
+    wanted
 }
 
 /// What a template waits for, each once.
@@ -209,7 +229,16 @@ pub fn report(
 ) -> (Vec<TemplateDetails>, &'static str) {
     let details: Vec<TemplateDetails> = told
         .iter()
-        .map(|(template, told)| detail(name, previous, template, told, now))
+        .enumerate()
+        .map(|(at, (template, said))| {
+            // Of several templates with one name, which is an error of all but one, each has its own history.
+            let before = told[..at].iter().filter(|(other, _)| other == template).count();
+            let mut same = previous
+                .details
+                .iter()
+                .filter(|details| details.template_meta.name == *template);
+            detail(name, same.nth(before), template, said, now)
+        })
         .collect();
     let overall = overall_compliance(details.iter().map(|details| details.compliant.as_str()));
     (details, overall)
@@ -217,15 +246,11 @@ pub fn report(
 
 fn detail(
     policy: &str,
-    previous: &PolicyStatus,
+    before: Option<&TemplateDetails>,
     template: &str,
     told: &Told<'_>,
     now: Timestamp,
 ) -> TemplateDetails {
-    let before = previous
-        .details
-        .iter()
-        .find(|details| details.template_meta.name == template);
     let mut history = before.map(|before| before.history.clone()).unwrap_or_default();
     let entry = |time: Timestamp, message: String| HistoryEntry {
         last_timestamp: Some(seconds(time)),
@@ -243,6 +268,10 @@ fn detail(
                 if !history.contains(&entry) && is_newer(&entry, &history) {
                     history.insert(0, entry);
                 }
+            }
+            // What was wrong or waited for in between is over, and its ConfigurationPolicy did not notice it.
+            if let Some(newest) = status.history.first() {
+                add(&mut history, entry(now, newest.message.clone()));
             }
             status.compliant.as_str()
         }

@@ -125,7 +125,18 @@ pub struct Template {
     /// Whether it is made anew.
     pub recreate: Recreate,
     /// Whether what differs is told.
-    pub tells_difference: bool,
+    pub difference: Difference,
+}
+
+/// Whether what differs is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// It is.
+    Told,
+    /// It may be secret, and only that is told.
+    Redacted,
+    /// It is not.
+    Untold,
 }
 
 impl Template {
@@ -145,10 +156,10 @@ impl Template {
 pub struct Rules {
     /// Whether what is not so is made so.
     pub enforce: bool,
-    /// The namespaces of objects that name none.
-    pub namespaces: Option<Namespaces>,
-    /// The objects.
-    pub templates: Vec<Template>,
+    /// The namespaces of objects that name none; or why they cannot be told.
+    pub namespaces: Option<Result<Namespaces, Fault>>,
+    /// The objects; one that cannot be followed keeps no other from it.
+    pub templates: Vec<Result<Template, Fault>>,
     /// When it is looked at again while it is compliant.
     pub compliant: Every,
     /// When it is looked at again while it is not.
@@ -186,35 +197,43 @@ impl Rules {
                 templates.len()
             )));
         }
-        let templates: Result<Vec<Template>, Fault> = templates
+        let templates = templates
             .iter()
             .enumerate()
             .map(|(at, template)| read_template(at, template))
             .collect();
-        let namespaces = match &spec.namespace_selector {
-            None => None,
-            Some(selector) => Some(Namespaces::read(selector).map_err(|error| {
+        let namespaces = spec.namespace_selector.as_ref().map(|selector| {
+            Namespaces::read(selector).map_err(|error| {
                 Fault::new(
                     "namespaceSelector error",
                     format!("Error filtering namespaces with provided namespaceSelector: {error}"),
                 )
-            })?),
-        };
+            })
+        });
         let interval = spec.evaluation_interval.clone().unwrap_or_default();
         Ok(Self {
             enforce,
             namespaces,
-            templates: templates?,
+            templates,
             compliant: Every::read(&interval.compliant),
             noncompliant: Every::read(&interval.noncompliant),
             prune: prune(spec),
         })
     }
 
-    /// Whether namespaces must be known before the objects are.
-    pub fn selects_namespaces(&self) -> bool {
+    /// What tells the namespaces, if they must be known before the objects are.
+    pub fn selects_namespaces(&self) -> Option<&Namespaces> {
         let nowhere = |template: &Template| object::meta_text(&template.object, "namespace").is_empty();
-        self.namespaces.is_some() && self.templates.iter().any(nowhere)
+        let selector = self.namespaces.as_ref()?.as_ref().ok()?;
+        self.templates.iter().flatten().any(nowhere).then_some(selector)
+    }
+
+    /// The namespaces of objects that name none, if these are selected.
+    pub fn selected<'a>(&'a self, namespaces: &'a [String]) -> Result<&'a [String], &'a Fault> {
+        match &self.namespaces {
+            Some(Err(fault)) => Err(fault),
+            Some(Ok(_)) | None => Ok(namespaces),
+        }
     }
 
     /// Whether it is not looked at again once it is compliant, and once it is not.
@@ -277,6 +296,23 @@ fn read_template(at: usize, template: &ObjectTemplate) -> Result<Template, Fault
             ));
         }
     }
+    if !matches!(object["metadata"], Value::Null | Value::Object(_)) {
+        return Err(Fault::new(
+            "K8s decode object definition error",
+            format!("object-templates[{at}].objectDefinition.metadata must be a map"),
+        ));
+    }
+    for field in ["name", "namespace"] {
+        if !matches!(object["metadata"][field], Value::Null | Value::String(_)) {
+            // Without a name it would speak of any object.
+            return Err(Fault::new(
+                "K8s decode object definition error",
+                format!(
+                    "object-templates[{at}].objectDefinition.metadata.{field} must be a text: write it in quotation marks"
+                ),
+            ));
+        }
+    }
     for field in ["labels", "annotations"] {
         let texts = match &object["metadata"][field] {
             Value::Null => true,
@@ -307,21 +343,21 @@ fn read_template(at: usize, template: &ObjectTemplate) -> Result<Template, Fault
             "Always" => Recreate::Always,
             _ => Recreate::Never,
         },
-        tells_difference: tells_difference(template),
+        difference: difference(template),
         object: object.clone(),
     })
 }
 
 /// Whether what differs may be told: what is secret is told only to those who ask.
-fn tells_difference(template: &ObjectTemplate) -> bool {
+fn difference(template: &ObjectTemplate) -> Difference {
     let kind = object::text(&template.object_definition, "kind");
-    match template.record_diff.as_str() {
-        "InStatus" => true,
-        "" => !matches!(
-            kind,
-            "Secret" | "ConfigMap" | "Route" | "OAuthAccessToken" | "OAuthAuthorizeToken"
-        ),
-        _ => false,
+    match (template.record_diff.as_str(), kind) {
+        ("InStatus", _) => Difference::Told,
+        ("", "Secret" | "ConfigMap" | "Route" | "OAuthAccessToken" | "OAuthAuthorizeToken") => {
+            Difference::Redacted
+        }
+        ("", _) => Difference::Told,
+        _ => Difference::Untold,
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use lockgate_api::Condition;
 use lockgate_api::ocm::configuration::{
-    CompliancyDetails, ConfigurationStatus, EvaluationEntry, RelatedMeta, RelatedObject, RelatedProperties,
-    RelatedRef,
+    CompliancyDetails, ConfigurationStatus, CustomMessage, EvaluationEntry, RelatedMeta, RelatedObject,
+    RelatedProperties, RelatedRef,
 };
 use lockgate_api::ocm::policy::{COMPLIANT, NON_COMPLIANT};
 
@@ -26,6 +26,8 @@ pub type Outcome = Result<(Subject, Vec<Judged>), Fault>;
 /// What a status is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Evaluated<'a> {
+    /// What the ConfigurationPolicy is called.
+    pub name: &'a str,
     /// What came of each template.
     pub outcomes: &'a [Outcome],
     /// The generation that was looked at.
@@ -38,6 +40,8 @@ pub struct Evaluated<'a> {
     pub unpruned: Option<&'a [Unpruned]>,
     /// Whether it is not looked at again once it is compliant, and once it is not.
     pub never: (bool, bool),
+    /// Other words for what is said.
+    pub custom: Option<&'a CustomMessage>,
     /// Now.
     pub now: Timestamp,
 }
@@ -93,7 +97,10 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
         said.push(Said {
             compliant: true,
             reason: "No object templates".to_owned(),
-            message: "The policy contains no object templates to check, so nothing was evaluated".to_owned(),
+            message: format!(
+                "{} contains no object templates to check, and thus has no violations",
+                evaluated.name
+            ),
         });
     }
     sort(&mut related);
@@ -128,13 +135,17 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
     });
     related.truncate(MAX_RELATED);
     left.truncate(MAX_RELATED);
+    let compliant = said.iter().chain(&besides).all(|said| said.compliant);
     let mut message = match evaluated.outcomes {
         [Err(fault)] if fault.is_of_template() => words::template_error(&fault.message),
-        _ => policy_message(besides.iter().chain(&said)),
+        _ => words::in_own_words(
+            policy_message(besides.iter().chain(&said)),
+            compliant,
+            evaluated.custom,
+        ),
     };
     // What is said of templates keeps its place.
     said.extend(besides);
-    let compliant = said.iter().all(|said| said.compliant);
     if unpruned.is_empty() {
         message.push_str(words::last_word(compliant, evaluated.never));
     }

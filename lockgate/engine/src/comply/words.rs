@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use lockgate_api::ocm::configuration::RelatedRef;
+use lockgate_api::ocm::configuration::{CustomMessage, RelatedRef};
 
 use super::judge::{Judged, Standing};
 use super::rules::Fault;
 
 /// The longest message of a policy.
 const MAX_MESSAGE: usize = 4096;
+/// The end of one that was longer.
+const CUT: &str = "...[truncated]";
+/// What follows the names of objects that enforcing would delete first.
+const ANEW: &str = "would be deleted and made anew";
 
 /// What is said of one template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,12 +105,17 @@ pub fn say(plural: &str, kind: &str, judged: &[Judged]) -> Said {
                 one.standing.reason(),
                 format!("No objects of kind {kind} were matched from the policy objectSelector"),
             )),
-            standing => groups
-                .entry((standing.reason(), standing.words()))
-                .or_default()
-                .entry(&one.namespace)
-                .or_default()
-                .extend(one.names.iter().map(String::as_str)),
+            standing => {
+                let words = [Some(standing.words()), one.anew.then_some(ANEW)];
+                for words in words.into_iter().flatten() {
+                    groups
+                        .entry((standing.reason(), words))
+                        .or_default()
+                        .entry(&one.namespace)
+                        .or_default()
+                        .extend(one.names.iter().map(String::as_str));
+                }
+            }
         }
     }
     for ((reason, words), namespaces) in groups {
@@ -165,6 +174,26 @@ pub fn policy_message<'a>(said: impl Iterator<Item = &'a Said> + Clone) -> Strin
     bounded(format!("{state}; {}", parts.join("; ")))
 }
 
+/// The message of a policy in the words of its author, if there are some for this state. Words that want to be worked out first
+/// are not used, which is said.
+pub(super) fn in_own_words(message: String, compliant: bool, custom: Option<&CustomMessage>) -> String {
+    let (state, field, words) = match custom {
+        None => return message,
+        Some(custom) if compliant => ("Compliant", "compliant", &custom.compliant),
+        Some(custom) => ("NonCompliant", "noncompliant", &custom.noncompliant),
+    };
+    if words.is_empty() {
+        return message;
+    }
+    bounded(if words.contains("{{") {
+        format!(
+            "{message}; customMessage.{field} holds {{{{ and is not used: Go templates are not resolved here"
+        )
+    } else {
+        format!("{state}; {words}")
+    })
+}
+
 /// What follows the message of a policy that is not looked at again in this state; `never` says whether that is so while it is
 /// compliant, and while it is not.
 pub(super) fn last_word(compliant: bool, never: (bool, bool)) -> &'static str {
@@ -196,9 +225,9 @@ pub fn template_error(message: &str) -> String {
 /// A message that is not too long.
 pub(super) fn bounded(mut message: String) -> String {
     if message.len() > MAX_MESSAGE {
-        let end = message.floor_char_boundary(MAX_MESSAGE - 3);
+        let end = message.floor_char_boundary(MAX_MESSAGE - CUT.len());
         message.truncate(end);
-        message.push_str("...");
+        message.push_str(CUT);
     }
     message
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate_api::ObjectMeta;
 use lockgate_api::ocm::policy::{
-    ARGO_COMPARE, ARGO_IGNORE, CLUSTER_NAME, CLUSTER_NAMESPACE, ENFORCE, INFORM, PolicySpec, REVISION,
-    ROOT_POLICY, TRIGGER_UPDATE, WHILE_WAITING,
+    ARGO_COMPARE, ARGO_IGNORE, CLUSTER_NAME, CLUSTER_NAMESPACE, ENFORCE, INFORM, INFORM_ONLY, PolicySpec,
+    PolicyTemplate, REVISION, ROOT_POLICY, TRIGGER_UPDATE, WHILE_WAITING,
 };
 use lockgate_api::ocm::policy_binding::Dependency;
 use lockgate_api::ocm::{POLICY_GROUP, Policy, PolicySet};
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::revision::Mark;
 use crate::gate::revision::short;
+use crate::object;
 
 /// The longest name of a replica: it is a label, too.
 pub const NAME_LENGTH: usize = 63;
@@ -39,6 +40,16 @@ pub fn root_of(replica: &str) -> Option<(&str, &str)> {
 /// Whether an action only reports.
 pub fn is_inform(action: &str) -> bool {
     action.eq_ignore_ascii_case(INFORM)
+}
+
+/// Whether a spec enforces nothing: its action only reports, or each of its templates does, whatever the action says.
+pub fn only_informs(spec: &PolicySpec) -> bool {
+    let informs = |template: &PolicyTemplate| {
+        let own = object::text(&template.object_definition["spec"], "remediationAction");
+        own.eq_ignore_ascii_case(INFORM_ONLY) || (spec.remediation_action.is_empty() && is_inform(own))
+    };
+    let templates = &spec.policy_templates;
+    is_inform(&spec.remediation_action) || (!templates.is_empty() && templates.iter().all(informs))
 }
 
 /// The sets on whose policies a root depends, by namespace and name.

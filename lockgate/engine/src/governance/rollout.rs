@@ -8,7 +8,7 @@ use lockgate_api::ocm::policy::{ENFORCE_PREVIOUS, INFORM, PolicySpec, PolicyStat
 use lockgate_api::ocm::{Policy, PolicySet};
 use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
 
-use super::replica::{self, NAME_LENGTH, is_inform, replica_name};
+use super::replica::{self, NAME_LENGTH, is_inform, only_informs, replica_name};
 use super::revision::{Mark, seen, told};
 use super::selection::Selection;
 use crate::gate::Followed;
@@ -322,9 +322,7 @@ fn row<'a>(input: &'a RootInput<'_>, cluster: &'a str, wanted: &'a Content, wait
         cluster,
         replica,
         prepared: has(&wanted.digest) || has(&waiting.digest),
-        seen: replica.map_or(Seen::Unknown, |replica| {
-            seen(replica, is_inform(&wanted.spec.remediation_action))
-        }),
+        seen: replica.map_or(Seen::Unknown, |replica| seen(replica, only_informs(&wanted.spec))),
         reach: known.map_or(Reach::Since(None), |known| known.reach),
         told,
         wanted,

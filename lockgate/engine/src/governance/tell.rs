@@ -177,6 +177,9 @@ pub fn set_status<'a>(
         format!("{what}: {}", names.join(", "))
     })
     .collect();
+    let exclusions = set.spec.exclusions.iter();
+    // Everything of ours can be encoded.
+    let exclusions = exclusions.filter_map(|one| serde_json::to_value(one).ok());
     PolicySetStatus {
         placement: placements(set, bindings),
         compliant: compliant.to_owned(),
@@ -185,7 +188,7 @@ pub fn set_status<'a>(
         } else {
             said.join("; ")
         },
-        ..PolicySetStatus::default()
+        exclusions: exclusions.collect(),
     }
 }
 

@@ -173,14 +173,15 @@ impl World {
         let status = replica.status.get_or_insert_default();
         status.evaluated_revision = evaluated;
         state.clone_into(&mut status.compliant);
-        status.details = vec![TemplateDetails {
+        let details = TemplateDetails {
             template_meta: TemplateMeta {
                 name: "one".to_owned(),
                 ..TemplateMeta::default()
             },
             compliant: state.to_owned(),
             history: Vec::new(),
-        }];
+        };
+        status.details = vec![details; replica.spec.policy_templates.len()];
     }
 
     fn advance(&mut self, seconds: i64) {

@@ -117,12 +117,14 @@ fn what_cannot_be_pruned_is_told() {
         conclude(
             previous,
             &Evaluated {
+                name: "settings",
                 outcomes: &outcomes,
                 generation: 2,
                 enforce: true,
                 prune: Prune::All,
                 unpruned: Some(unpruned),
                 never: new.never(),
+                custom: None,
                 now: now(),
             },
         )

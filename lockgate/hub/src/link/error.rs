@@ -61,8 +61,9 @@ impl LinkError {
     /// Whether the server says no to this request, and not that it cannot answer any just now.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
-            // Credentials that are no longer good, a request that took too long and a server's own trouble say nothing of it.
-            Self::Refused { code, .. } => !matches!(*code, 0 | 401 | 408 | 500..),
+            // Credentials that are no longer good, somebody who sends elsewhere, a request that took too long and a server's own
+            // trouble say nothing of it.
+            Self::Refused { code, .. } => (400..500).contains(code) && !matches!(*code, 401 | 408),
             Self::NotServed | Self::NotFound | Self::BadAnswer(_) => true,
             Self::TooManyRequests { .. }
             | Self::Unreachable(_)
@@ -157,6 +158,7 @@ mod tests {
             (400, true),
             (403, true),
             (405, true),
+            (302, false),
             (401, false),
             (408, false),
             (500, false),

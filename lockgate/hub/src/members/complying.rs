@@ -185,7 +185,7 @@ pub(super) async fn pass(state: &Arc<State>, lane: &Arc<Lane>, name: &str) -> Re
     };
     let own = match own::follow(lane, &link, true).await {
         Ok(own) => own,
-        Err(SendError::Member(error @ LinkError::Refused { .. })) => {
+        Err(SendError::Member(error @ LinkError::Refused { .. })) if error.is_refusal() => {
             let message = format!(
                 "cluster {} refuses the definitions of policies: {error}",
                 lane.cluster
@@ -203,7 +203,7 @@ pub(super) async fn pass(state: &Arc<State>, lane: &Arc<Lane>, name: &str) -> Re
         name,
     };
     match visit.keep(&replica).await {
-        Err(SendError::Member(error @ LinkError::Refused { code: 400..500, .. })) => {
+        Err(SendError::Member(error @ LinkError::Refused { .. })) if error.is_refusal() => {
             let message = format!("cluster {} refuses the policy: {error}", lane.cluster);
             report::failed(state, &key, &replica, &message).await?;
             Err(SendError::Member(error))
@@ -314,16 +314,29 @@ impl Visit<'_> {
                 }
                 (Ok(object), None) => object,
             };
-            let Some(template) = self.sync_template(&copy, &planned.name, object).await? else {
-                told.push((
-                    &planned.name,
-                    Told::Wrong(format!(
+            let template = match self.sync_template(&copy, &planned.name, object).await {
+                Ok(Some(template)) => template,
+                Ok(None) => {
+                    let message = format!(
                         "another policy of the cluster has a template with the name {}",
                         planned.name
-                    )),
-                ));
-                statuses.push(None);
-                continue;
+                    );
+                    told.push((&planned.name, Told::Wrong(message)));
+                    statuses.push(None);
+                    continue;
+                }
+                // What is wrong with this one keeps no other from it. The member may be of another mind later.
+                Err(SendError::Member(error @ LinkError::Refused { code: 400 | 422, .. })) => {
+                    let message = format!(
+                        "the ConfigurationPolicy is refused by cluster {}: {error}",
+                        self.cluster()
+                    );
+                    refused = refused.or_else(|| Some(message.clone()));
+                    told.push((&planned.name, Told::Wrong(message)));
+                    statuses.push(None);
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
             let said = replica_says(replica, &planned.name);
             let outcome = self.evaluate(&template, fresh, said, &mut watched).await?;

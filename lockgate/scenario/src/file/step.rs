@@ -381,14 +381,32 @@ fn member(node: &Node, members: &[String]) -> Result<(Action, String), Mistake> 
                 None => fields::text_list(&fields.required("refuses")?)?,
             };
             let message = fields.optional_text("message")?;
+            let code = match fields.take("code") {
+                None => 403,
+                Some(node) => code(&node)?,
+            };
             fields.end()?;
             let message = message.unwrap_or_else(|| "refused by the scenario".to_owned());
             if hides {
                 let word = format!("hides {}", resources.join(", "));
-                (Fault::Hides { resources, message }, word)
+                (
+                    Fault::Hides {
+                        resources,
+                        code,
+                        message,
+                    },
+                    word,
+                )
             } else {
                 let word = format!("refuses {}", resources.join(", "));
-                (Fault::Refuses { resources, message }, word)
+                (
+                    Fault::Refuses {
+                        resources,
+                        code,
+                        message,
+                    },
+                    word,
+                )
             }
         }
         _ => match fields::text(fault)?.as_str() {
@@ -401,6 +419,17 @@ fn member(node: &Node, members: &[String]) -> Result<(Action, String), Mistake> 
         },
     };
     Ok((Action::Member(name.clone(), fault), format!("{name} {word}")))
+}
+
+/// The code of an answer that is no success.
+fn code(node: &Node) -> Result<u16, Mistake> {
+    let number = node
+        .value()
+        .as_u64()
+        .and_then(|number| u16::try_from(number).ok());
+    number
+        .filter(|number| (400..600).contains(number))
+        .ok_or_else(|| Mistake::new(node.line, "code is a number from 400 to 599"))
 }
 
 /// `90s`, `5m`, `1h`, `250ms`.

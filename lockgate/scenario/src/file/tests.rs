@@ -23,7 +23,7 @@ steps:
   set: {spec.replicas: 3, "metadata.annotations[a.b/c]": null}
 - delete: deployment/web -n shop --cascade=orphan
   refused: protected
-- member: {member1: {refuses: deployments, message: no}}
+- member: {member1: {refuses: deployments, code: 503, message: no}}
 - advance: 5m
 - mark: here
 - remember: {uid: deployment/web -n shop metadata.uid}
@@ -138,6 +138,11 @@ fn mistakes_are_refused_with_line_and_remedy() {
         ("about: x\nsteps:\n- advance: 1000h\n", 3, "a day"),
         ("about: x\nsteps:\n- restart: hub\n", 3, "controllers"),
         ("about: x\nsteps:\n- member: {member1: odd}\n", 3, "up, down"),
+        (
+            "about: x\nsteps:\n- member: {member1: {hides: a, code: 200}}\n",
+            3,
+            "from 400 to 599",
+        ),
         ("about: x\nsteps:\n- mark: a\n  refused: b\n", 3, "refuse"),
         (
             "about: x\nsteps:\n- mark: a\n  set: {b: 1}\n",

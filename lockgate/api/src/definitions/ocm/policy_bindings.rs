@@ -127,7 +127,7 @@ fn set() -> Value {
             ("statusMessage", string("What does not count, for people.")),
             (
                 "exclusions",
-                list("Not written here.", raw_object("An exclusion.")),
+                list("Clusters that are left out.", raw_object("An exclusion.")),
             ),
         ],
     );

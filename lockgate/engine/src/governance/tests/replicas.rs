@@ -184,3 +184,14 @@ fn a_set_is_as_bad_as_its_worst_policy() {
     assert_eq!(compliant, "");
     assert!(message.contains("awaiting policy status: b"), "{message}");
 }
+
+#[test]
+fn a_set_says_whom_it_leaves_out() {
+    let exclusions = json!([{"policyName": "a", "reason": "is old", "clusterNames": ["c"]}]);
+    let set: PolicySet = serde_json::from_value(
+        json!({"metadata": {"name": "all"}, "spec": {"policies": ["a"], "exclusions": exclusions}}),
+    )
+    .unwrap();
+    let status = tell::set_status(&set, &[] as &[&PlacementBinding], |_| None);
+    assert_eq!(Value::from(status.exclusions), exclusions);
+}

@@ -41,6 +41,38 @@ fn an_inform_policy_has_succeeded_when_it_was_evaluated() {
 }
 
 #[test]
+fn what_enforces_nothing_has_succeeded_when_it_was_evaluated() {
+    for (action, templates, status) in [
+        ("", &["inform"][..], "Succeeded"),
+        ("", &["Inform", "InformOnly"], "Succeeded"),
+        ("enforce", &["InformOnly"], "Succeeded"),
+        // The action of the policy counts, and of several templates any that is not compliant.
+        ("enforce", &["inform"], "Failed"),
+        ("", &["inform", "enforce"], "Failed"),
+        ("enforce", &["InformOnly", ""], "Failed"),
+    ] {
+        let mut root = root(json!({"type": "Progressive"}), action);
+        root.spec.policy_templates = templates
+            .iter()
+            .map(|own| PolicyTemplate {
+                object_definition: json!({"kind": "ConfigurationPolicy", "metadata": {"name": "one"},
+                    "spec": {"remediationAction": own}}),
+                ..PolicyTemplate::default()
+            })
+            .collect();
+        let mut world = World::new(root, &[("", &["a"])]);
+        world.settle();
+        world.report("a", "NonCompliant");
+        world.settle();
+        assert_eq!(
+            world.states(),
+            [format!("a {status} {action}").trim_end()],
+            "{templates:?}"
+        );
+    }
+}
+
+#[test]
 fn one_cluster_after_the_other_enforces() {
     let mut world = World::new(
         root(json!({"type": "Progressive"}), "enforce"),

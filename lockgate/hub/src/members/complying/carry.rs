@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockgate_api::ocm::configuration::RelatedObject;
 use lockgate_engine::comply::diff::difference;
 use lockgate_engine::comply::{
-    Fault, Judged, Recreate, Remedy, Standing, Template, Unpruned, is_same, status_fits,
+    Difference, Fault, Judged, Recreate, Remedy, Standing, Template, Unpruned, is_same, made, status_fits,
 };
 use lockgate_engine::object;
 use serde_json::Value;
@@ -26,9 +26,15 @@ pub(super) enum Tried {
     Differs(String),
     /// It cannot be.
     Refused(Fault),
-    /// It cannot be changed, only made anew.
-    Immutable(Fault),
+    /// It cannot be changed to this, only made anew.
+    Immutable(String),
 }
+
+/// How much is told of what a server says to a change that is not possible, in characters.
+const SAID: usize = 300;
+/// What is told in the place of a difference that may be secret.
+const REDACTED: &str = "# The difference is redacted because it contains sensitive data: it is told if \
+    spec[\"object-templates\"][].recordDiff is \"InStatus\".";
 
 /// What was tried: the place of the template among those of its policy, uid and version of the object. Several templates may
 /// speak of one object, and each has its own answer.
@@ -128,8 +134,18 @@ impl Carrying<'_> {
                     LinkError::NotFound => format!("namespace {} does not exist", one.namespace),
                     other => said(other)?,
                 };
-                let message = format!("{which} is missing, and cannot be created, reason: `{why}`");
-                one.standing = Standing::Wrong(fault("K8s creation error", message.clone()));
+                let (reason, message) = if standing == Standing::Created {
+                    (
+                        "K8s creation error",
+                        format!("{which} is missing, and cannot be created, reason: `{why}`"),
+                    )
+                } else {
+                    (
+                        "K8s update template error",
+                        format!("{which} failed to recreate with the error `{why}`"),
+                    )
+                };
+                one.standing = Standing::Wrong(fault(reason, message.clone()));
                 Ok(Some(message))
             }
         }
@@ -209,25 +225,35 @@ impl Carrying<'_> {
                 one.standing = Standing::Wrong(fault);
                 Ok((None, refused))
             }
-            Tried::Immutable(fault) => {
-                if self.enforce && self.template.recreate != Recreate::Never {
-                    let refused = self.recreate(one, merged, live).await?;
-                    return Ok((None, refused));
+            Tried::Immutable(told) => {
+                one.difference = told;
+                if self.template.recreate != Recreate::Never {
+                    return self.make_anew(one, live, kept).await;
                 }
-                one.standing = Standing::Wrong(fault);
+                one.standing = if self.enforce {
+                    Standing::Wrong(fault(
+                        "K8s update template error",
+                        format!(
+                            "{} cannot be updated, likely due to immutable fields not matching, you may set \
+                             spec[\"object-templates\"][].recreateOption to recreate the object",
+                            self.words(one)
+                        ),
+                    ))
+                } else {
+                    Standing::Differs
+                };
                 Ok((kept, None))
             }
             Tried::Differs(told) => {
                 one.standing = Standing::Differs;
                 one.difference = told;
+                if self.template.recreate == Recreate::Always {
+                    return self.make_anew(one, live, kept).await;
+                }
                 if !self.enforce {
                     return Ok((kept, None));
                 }
-                let refused = if self.template.recreate == Recreate::Always {
-                    self.recreate(one, merged, live).await?
-                } else {
-                    self.replace(one, merged, status_differs).await?
-                };
+                let refused = self.replace(one, merged, status_differs).await?;
                 Ok((None, refused))
             }
         }
@@ -243,14 +269,7 @@ impl Carrying<'_> {
                 if is_same(&answer, live) {
                     return Ok(Tried::Same);
                 }
-                if !self.template.tells_difference {
-                    return Ok(Tried::Differs(String::new()));
-                }
-                let name = match one.namespace.as_str() {
-                    "" => one.names.concat(),
-                    namespace => format!("{namespace}/{}", one.names.concat()),
-                };
-                Ok(Tried::Differs(difference(&name, live, &answer)))
+                Ok(Tried::Differs(self.difference(one, live, &answer)))
             }
             Err(LinkError::Conflict | LinkError::NotFound) => {
                 self.read_again(one).await?;
@@ -259,22 +278,40 @@ impl Carrying<'_> {
             Err(LinkError::Refused {
                 code: 422, message, ..
             }) => {
-                let which = self.words(one);
-                Ok(Tried::Immutable(fault(
-                    "K8s update template error",
-                    format!(
-                        "{which} cannot be updated, likely due to immutable fields not matching, you may set \
-                         spec[\"object-templates\"][].recreateOption to recreate the object: {message}"
-                    ),
-                )))
+                let mut told = self.difference(one, live, merged);
+                if self.template.difference == Difference::Told {
+                    // Such messages may hold the whole object.
+                    let start: String = message.lines().flat_map(str::chars).take(SAID).collect();
+                    told.insert_str(0, &format!("# {start}\n"));
+                }
+                Ok(Tried::Immutable(told))
             }
             Err(error) => {
                 let name = one.names.concat();
                 let why = said(&error)?;
-                Ok(Tried::Refused(fault(
-                    "K8s update template error",
-                    format!("Error validating the object {name}, the error is `{why}`"),
-                )))
+                let message = if matches!(error, LinkError::Refused { code: 400, .. }) {
+                    format!("Error validating the object {name}, the error is `{why}`")
+                } else {
+                    format!(
+                        "Error issuing a dry run update request for the object `{name}`, the error is `{why}`"
+                    )
+                };
+                Ok(Tried::Refused(fault("K8s update template error", message)))
+            }
+        }
+    }
+
+    /// What differs, as far as it may be told.
+    fn difference(&self, one: &Judged, live: &Value, wanted: &Value) -> String {
+        match self.template.difference {
+            Difference::Untold => String::new(),
+            Difference::Redacted => REDACTED.to_owned(),
+            Difference::Told => {
+                let name = match one.namespace.as_str() {
+                    "" => one.names.concat(),
+                    namespace => format!("{namespace}/{}", one.names.concat()),
+                };
+                difference(&name, live, wanted)
             }
         }
     }
@@ -303,8 +340,8 @@ impl Carrying<'_> {
             }
             Err(error) => {
                 let message = format!(
-                    "Error updating the object `{}`, the error is `{}`",
-                    one.names.concat(),
+                    "{} failed to update with the error `{}`",
+                    self.words(one),
                     said(&error)?
                 );
                 one.standing = Standing::Wrong(fault("K8s update template error", message.clone()));
@@ -313,33 +350,26 @@ impl Carrying<'_> {
         }
     }
 
-    /// Makes an object anew.
-    async fn recreate(
+    /// Deletes an object and makes it from its template alone: what its old self was given by others, such as the selector of
+    /// a Job, does not fit the new one. While the policy only informs, that is told.
+    async fn make_anew(
         &self,
         one: &mut Judged,
-        merged: &Value,
         live: &Value,
-    ) -> Result<Option<String>, SendError> {
+        kept: Option<(Try, Tried)>,
+    ) -> Result<Kept, SendError> {
+        if !self.enforce {
+            one.standing = Standing::Differs;
+            one.anew = true;
+            return Ok((kept, None));
+        }
         if let Some(refused) = self.delete(one, live).await? {
-            return Ok(Some(refused));
-        }
-        let mut object = merged.clone();
-        if let Some(fields) = object.as_object_mut() {
-            fields.remove("status");
-        }
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            for field in [
-                "uid",
-                "resourceVersion",
-                "creationTimestamp",
-                "generation",
-                "managedFields",
-            ] {
-                metadata.remove(field);
-            }
+            return Ok((None, Some(refused)));
         }
         one.difference.clear();
-        self.create(one, &object, Standing::Updated).await
+        let object = made(self.template, &one.namespace, &one.names.concat());
+        let refused = self.create(one, &object, Standing::Updated).await?;
+        Ok((None, refused))
     }
 
     /// `configmaps [box] in namespace shop`.
@@ -446,11 +476,7 @@ fn fault(reason: &str, message: String) -> Fault {
 /// What a refusal says; trouble on the way is no refusal.
 fn said(error: &LinkError) -> Result<String, SendError> {
     match error {
-        LinkError::Refused {
-            code: 400..500,
-            message,
-            ..
-        } => Ok(message.clone()),
+        LinkError::Refused { message, .. } if error.is_refusal() => Ok(message.clone()),
         other => Err(SendError::Member(other.clone())),
     }
 }

@@ -8,8 +8,8 @@ use lockgate_api::ocm::ConfigurationPolicy;
 use lockgate_api::ocm::configuration::ConfigurationStatus;
 use lockgate_api::ocm::policy::COMPLIANT;
 use lockgate_engine::comply::{
-    Evaluated, Every, Known as KnownObjects, Outcome, Prune, Rules, Served, Subject, awaits_status, conclude,
-    judge, rules, status::is_forgotten, words,
+    Evaluated, Every, Known as KnownObjects, Outcome, Prune, Rules, Served, Subject, Template, awaits_status,
+    conclude, judge, rules, status::is_forgotten, words,
 };
 use lockgate_engine::object;
 use machinery_value::hash::canonical_hash;
@@ -107,12 +107,14 @@ impl Visit<'_> {
             Err(fault) => (vec![Err(fault.clone())], None),
         };
         let evaluated = Evaluated {
+            name: &policy.metadata.name,
             outcomes: &outcomes,
             generation: policy.metadata.generation,
             enforce: enforces,
             prune,
             unpruned: None,
             never: rules.as_ref().as_ref().map_or((false, false), Rules::never),
+            custom: policy.spec.custom_message.as_ref(),
             now,
         };
         let mut concluded = conclude(&previous, &evaluated);
@@ -216,7 +218,7 @@ impl Visit<'_> {
         rules: &Rules,
         watched: &mut BTreeSet<Watched>,
     ) -> Result<Vec<String>, SendError> {
-        let Some(selector) = rules.namespaces.as_ref().filter(|_| rules.selects_namespaces()) else {
+        let Some(selector) = rules.selects_namespaces() else {
             return Ok(Vec::new());
         };
         let cache = self.watch(Watched::namespaces(), watched).await?;
@@ -231,9 +233,20 @@ impl Visit<'_> {
     }
 
     /// What the policy's templates speak of on this member.
-    async fn subjects(&self, rules: &Rules, namespaces: &[String]) -> Result<Vec<SubjectHere>, SendError> {
+    async fn subjects<'a>(
+        &self,
+        rules: &'a Rules,
+        namespaces: &[String],
+    ) -> Result<Vec<SubjectHere<'a>>, SendError> {
         let mut all = Vec::with_capacity(rules.templates.len());
         for template in &rules.templates {
+            let template = match template {
+                Ok(template) => template,
+                Err(fault) => {
+                    all.push(Err(fault.clone()));
+                    continue;
+                }
+            };
             let (api_version, kind) = (
                 object::text(&template.object, "apiVersion"),
                 object::text(&template.object, "kind"),
@@ -243,10 +256,10 @@ impl Visit<'_> {
                 plural: resource.plural.clone(),
                 namespaced: resource.namespaced,
             });
-            let subject = Subject::of(template, namespaces, served);
+            let subject = Subject::of(template, rules.selected(namespaces), served);
             all.push(subject.and_then(|subject| {
                 let resource = resource.ok_or_else(|| rules::Fault::template("the kind is not served"))?;
-                Ok((subject, resource))
+                Ok((template, subject, resource))
             }));
         }
         Ok(all)
@@ -259,7 +272,7 @@ impl Visit<'_> {
         namespaces: &[String],
         watched: &mut BTreeSet<Watched>,
     ) -> Result<(), SendError> {
-        for (subject, resource) in self.subjects(rules, namespaces).await?.into_iter().flatten() {
+        for (_, subject, resource) in self.subjects(rules, namespaces).await?.into_iter().flatten() {
             self.watch(Watched::of(&subject, &resource), watched).await?;
         }
         Ok(())
@@ -282,8 +295,8 @@ impl Visit<'_> {
         let known = KnownObjects::of(&previous);
         let prunes_own = rules::prune(&policy.spec) == Prune::IfCreated;
         let subjects = self.subjects(rules, namespaces).await?;
-        for (place, (template, subject)) in rules.templates.iter().zip(subjects).enumerate() {
-            let (subject, resource) = match subject {
+        for (place, subject) in subjects.into_iter().enumerate() {
+            let (template, subject, resource) = match subject {
                 Ok(found) => found,
                 Err(fault) => {
                     outcomes.push(Err(fault));
@@ -362,7 +375,7 @@ fn maker(policy: &str, template: &str) -> String {
 }
 
 /// What a template speaks of, and where that is served.
-type SubjectHere = Result<(Subject, Resource), rules::Fault>;
+type SubjectHere<'a> = Result<(&'a Template, Subject, Resource), rules::Fault>;
 
 #[derive(Deserialize)]
 struct ServedList {

@@ -8,7 +8,7 @@ use lockgate_api::ocm::policy::{REVISION, ROOT_POLICY};
 use super::super::dispatching::{SendError, Sent};
 use super::super::lane::Lane;
 use super::Visit;
-use super::sync::waits_for_its_turn;
+use super::sync::{has_enforced, waits_for_its_turn};
 use crate::cache::Key;
 use crate::link::{Link, LinkError};
 use crate::resource::Resource;
@@ -48,7 +48,8 @@ pub(super) async fn pass(
         .is_some_and(|copy| copy.metadata.annotation(REVISION).is_some() && waits_for_its_turn(copy));
     for template in templates {
         let enforces = template.spec.remediation_action.eq_ignore_ascii_case("enforce");
-        if let Some(why) = visit.take_away(&template, enforces || waited).await? {
+        let prunes = enforces || waited && has_enforced(&template);
+        if let Some(why) = visit.take_away(&template, prunes).await? {
             return Err(SendError::NotYet(why));
         }
     }

@@ -109,9 +109,8 @@ pub(super) async fn failed(
         .collect();
     let before = replica.status.clone().unwrap_or_default();
     let (details, compliant) = replica::report(&key.name, &before, &told, state.clock.now());
-    // Nothing was evaluated, so that the revision stays what it was.
-    let revision = before.evaluated_revision.clone();
-    write(state, key, replica, &details, compliant, &revision).await
+    // Nothing of it is known any more, so that nobody may take this for what an evaluation found.
+    write(state, key, replica, &details, compliant, "").await
 }
 
 async fn write(

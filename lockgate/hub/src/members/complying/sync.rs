@@ -5,6 +5,7 @@ use lockgate_api::ocm::{CLUSTER_NAMESPACE, ConfigurationPolicy};
 use lockgate_engine::comply::replica::{self, Planned};
 use lockgate_engine::comply::rules;
 use lockgate_engine::comply::{Prune, status, words};
+use lockgate_engine::governance::replica::is_inform;
 use lockgate_engine::governance::revision::Mark;
 use lockgate_engine::object;
 use serde_json::{Value, json};
@@ -112,6 +113,7 @@ impl Visit<'_> {
                 "the member's ConfigurationPolicy {name} is being deleted"
             )));
         }
+        let mut wanted = replica::in_place_of(wanted, &present, informs_for_now(copy));
         if replica::says_the_same(&present, &wanted) {
             return typed(&present).map(Some);
         }
@@ -145,26 +147,29 @@ impl Visit<'_> {
         if !enforces && takes_with_it(&template) {
             return Ok(None);
         }
-        self.take_away(&template, enforces).await
+        self.take_away(&template, enforces && has_enforced(&template))
+            .await
     }
 
     /// Takes away the ConfigurationPolicies of templates that the policy has no longer; gives those that cannot go yet, and
     /// why. What one of them made, and would take with it if it enforced, is not forgotten while the policy waits for its turn
-    /// to enforce: it stays until it can be done. A template that cannot be followed is none that is gone.
+    /// to enforce: it stays until it can be done. One that only informed takes nothing with it. A template that cannot be
+    /// followed is none that is gone.
     pub(super) async fn put_away_rest(
         &self,
         replica: &Policy,
         planned: &[Planned],
     ) -> Result<Vec<(String, String)>, SendError> {
-        let informs = replica.spec.remediation_action.eq_ignore_ascii_case("inform");
-        let waits = informs && waits_for_its_turn(replica);
+        let informs = is_inform(&replica.spec.remediation_action);
+        let waits = informs_for_now(replica);
         let mut left = Vec::new();
         for template in self.made_templates() {
             let name = &template.metadata.name;
             if planned.iter().any(|planned| planned.name == *name) || (waits && takes_with_it(&template)) {
                 continue;
             }
-            if let Some(why) = self.take_away(&template, !informs).await? {
+            let prunes = !informs && has_enforced(&template);
+            if let Some(why) = self.take_away(&template, prunes).await? {
                 left.push((name.clone(), why));
             }
         }
@@ -327,6 +332,17 @@ impl Visit<'_> {
 /// Whether a replica only informs until its turn comes. One that nobody releases may enforce some time.
 pub(super) fn waits_for_its_turn(replica: &Policy) -> bool {
     Mark::of(replica).is_none_or(|mark| mark.revision == 0)
+}
+
+/// Whether a replica informs, and only until its turn comes.
+fn informs_for_now(replica: &Policy) -> bool {
+    is_inform(&replica.spec.remediation_action) && waits_for_its_turn(replica)
+}
+
+/// Whether what a ConfigurationPolicy last stood for was enforced.
+pub(super) fn has_enforced(template: &ConfigurationPolicy) -> bool {
+    let before = template.metadata.annotation(replica::ENFORCED_BEFORE);
+    replica::has_enforced(&template.spec.remediation_action, before)
 }
 
 /// Whether objects go with a ConfigurationPolicy.
