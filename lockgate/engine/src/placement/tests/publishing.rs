@@ -151,8 +151,9 @@ fn full_decisions_that_change_places_need_a_third() {
 /// One more at the front moves everybody up, and each decision waits for the next to take whom it drops.
 #[test]
 fn thousands_of_decisions_that_wait_for_each_other_are_planned_at_once() {
-    let alone =
-        |from: usize| -> Vec<(&str, Vec<usize>)> { (from..10_000).map(|number| ("", vec![number])).collect() };
+    let alone = |from: usize| -> Vec<(&str, Vec<usize>)> {
+        (from..10_000).map(|number| ("", vec![number])).collect()
+    };
     let (before, after) = (decisions(&groups(&alone(1))), groups(&alone(0)));
     let begun = std::time::Instant::now();
     // The last is made and filled.
