@@ -5,6 +5,7 @@
 //! Every difference is told once, outside all locks, and in order; [`Cache::seen`] and [`Cache::synced`] move only after
 //! everything that they include was told. So whoever waits for them knows that its callbacks have run.
 
+mod body;
 mod feed;
 mod item;
 mod outbox;
@@ -15,12 +16,12 @@ mod writing;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use machinery_value::labels::LabelSelector;
 use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+use body::{Body, Looks};
 use item::Item;
 pub(crate) use item::Lifetime;
 pub(crate) use outbox::OnChange;
@@ -75,8 +76,7 @@ pub struct Cached {
     pub terminating: bool,
     /// When a user last wrote it, in seconds since 1970 by the server's time; `None` if the server does not say.
     pub written: Option<i64>,
-    /// The whole object as JSON, with `apiVersion` and `kind`, without `metadata.managedFields`.
-    pub body: Bytes,
+    body: Body,
 }
 
 impl Cached {
@@ -87,7 +87,17 @@ impl Cached {
 
     /// The object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, LinkError> {
-        serde_json::from_slice(&self.body).map_err(|e| LinkError::BadAnswer(format!("{}: {e}", self.key)))
+        serde_json::from_slice(&self.text()).map_err(|e| LinkError::BadAnswer(format!("{}: {e}", self.key)))
+    }
+
+    /// The whole object as JSON, with `apiVersion` and `kind`, without `metadata.managedFields`.
+    pub fn text(&self) -> Vec<u8> {
+        self.body.text()
+    }
+
+    /// Whether a word is anywhere in its text: quick to ask, before the object is read for it.
+    pub(crate) fn mentions(&self, word: &str) -> bool {
+        std::str::from_utf8(&self.text()).is_ok_and(|text| text.contains(word))
     }
 }
 
@@ -117,7 +127,7 @@ impl Change {
 }
 
 /// Makes less of an object's body: what nobody looks at needs no memory.
-pub(crate) type Slim = fn(&[u8]) -> Bytes;
+pub(crate) type Slim = fn(&[u8]) -> Vec<u8>;
 
 /// The objects of one resource. Shared; everybody reads, the watch and our own writes feed it.
 pub struct Cache {
@@ -126,6 +136,7 @@ pub struct Cache {
     namespace: String,
     selector: Option<LabelSelector>,
     slim: Option<Slim>,
+    looks: Looks,
     state: RwLock<State>,
     outbox: Outbox,
     writes: Writes,
@@ -146,6 +157,7 @@ impl Cache {
             namespace: namespace.to_owned(),
             selector,
             slim: None,
+            looks: Looks::default(),
             state: RwLock::default(),
             outbox: Outbox::new(on_change),
             writes: Writes::default(),
@@ -296,6 +308,11 @@ impl Cache {
     }
 
     fn cached(&self, item: &Item<'_>, key: Key) -> Cached {
+        let whole = item.body(&self.api_version, &self.resource.kind);
+        let body = match self.slim {
+            Some(slim) => slim(&whole),
+            None => whole,
+        };
         Cached {
             key,
             uid: item.uid.clone().into_owned(),
@@ -303,10 +320,7 @@ impl Cache {
             generation: item.generation,
             terminating: item.lifetime.terminating(),
             written: item.written(),
-            body: match self.slim {
-                Some(slim) => slim(&item.body(&self.api_version, &self.resource.kind)),
-                None => item.body(&self.api_version, &self.resource.kind),
-            },
+            body: self.looks.pack(&body),
         }
     }
 

@@ -39,7 +39,8 @@ struct Typed<'a> {
 
 /// The id of any cached object.
 pub(crate) fn id_of(cached: &Cached) -> Option<TemplateId> {
-    let typed: Typed<'_> = serde_json::from_slice(&cached.body).ok()?;
+    let text = cached.text();
+    let typed: Typed<'_> = serde_json::from_slice(&text).ok()?;
     Some(TemplateId {
         api_version: typed.api_version.into_owned(),
         kind: typed.kind.into_owned(),
@@ -248,7 +249,7 @@ struct BindingHeadSpec {
 }
 
 fn binding_head(cached: &Cached) -> Option<BindingHeadSpec> {
-    let head: BindingHead = serde_json::from_slice(&cached.body).ok()?;
+    let head: BindingHead = cached.parse().ok()?;
     Some(head.spec)
 }
 
@@ -277,9 +278,7 @@ pub(crate) fn binding(state: &State, change: &Change) {
     needs::binding(state, change);
     neighbours::binding(state, change, &id);
     // Few have one, so that few are read for it.
-    let named = |cached: &&Cached| {
-        std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains("\"schedulePriority\""))
-    };
+    let named = |cached: &&Cached| cached.mentions("\"schedulePriority\"");
     let priority =
         |cached: &Option<Arc<Cached>>| binding_head(cached.as_deref().filter(named)?)?.schedule_priority;
     priority::note(
@@ -313,9 +312,7 @@ struct ReferredSpec {
 /// The bindings that need this one.
 fn referrers(cached: Option<&Arc<Cached>>) -> BTreeSet<Key> {
     // Few bindings are needed by others, so that few are read for it.
-    let Some(cached) = cached
-        .filter(|cached| std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains("\"requiredBy\"")))
-    else {
+    let Some(cached) = cached.filter(|cached| cached.mentions("\"requiredBy\"")) else {
         return BTreeSet::new();
     };
     let referred: Referred = state::parse(cached).unwrap_or_default();
@@ -347,8 +344,7 @@ fn index_referrers(state: &State, change: &Change, id: &TemplateId) {
 
 /// Whether a Work carries the older mark of suspension. Hardly any does, and most need not be read to tell.
 fn is_marked(cached: &Cached) -> bool {
-    let named = std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains(keys::INSTRUCTION));
-    named && head(cached).is_some_and(|head| head.work.is_marked())
+    cached.mentions(keys::INSTRUCTION) && head(cached).is_some_and(|head| head.work.is_marked())
 }
 
 /// A Work changed.

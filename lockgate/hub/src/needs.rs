@@ -117,9 +117,7 @@ impl Referring {
     fn of(cached: Option<&Arc<Cached>>) -> Self {
         // Few bindings need others, so that few are read for it.
         let Some(binding) = cached
-            .filter(|cached| {
-                std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains(keys::DEPENDENCIES))
-            })
+            .filter(|cached| cached.mentions(keys::DEPENDENCIES))
             .and_then(|cached| state::parse::<Binding>(cached))
             .filter(|binding| !binding.metadata.namespace.is_empty())
         else {

@@ -165,9 +165,7 @@ impl Neighbours {
 
 fn neighbour(cached: Option<&Arc<Cached>>) -> Option<Neighbour> {
     // Few bindings belong to groups, so that few are read for it.
-    let cached = cached.filter(|cached| {
-        std::str::from_utf8(&cached.body).is_ok_and(|text| text.contains("workloadAffinityGroups"))
-    })?;
+    let cached = cached.filter(|cached| cached.mentions("workloadAffinityGroups"))?;
     Neighbour::of(&state::parse::<Binding>(cached)?.spec)
 }
 

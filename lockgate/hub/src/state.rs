@@ -303,7 +303,7 @@ impl State {
 /// An object as one of our types. What cannot be read is told to the log and treated as absent: the schema has accepted it,
 /// so that only another version's objects can be like that.
 pub(crate) fn parse<T: DeserializeOwned>(cached: &Cached) -> Option<T> {
-    match serde_json::from_slice(&cached.body) {
+    match serde_json::from_slice(&cached.text()) {
         Ok(object) => Some(object),
         Err(error) => {
             tracing::warn!(namespace = %cached.key.namespace, name = %cached.key.name, %error, "object cannot be read");

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use lockgate_engine::claim::is_users;
 use machinery_value::labels::LabelSelector;
 use serde::Deserialize;
@@ -146,8 +145,8 @@ impl<'a> Item<'a> {
         selector.matches(|key| Some(&**labels.as_ref()?.get(key)?))
     }
 
-    /// The whole object, in memory of its own: it says what it is, and who manages which field is left out.
-    pub(crate) fn body(&self, api_version: &str, kind: &str) -> Bytes {
+    /// The whole object: it says what it is, and who manages which field is left out.
+    pub(crate) fn body(&self, api_version: &str, kind: &str) -> Vec<u8> {
         let cut = self.managed_fields.and_then(|raw| member(self.text, raw));
         let (head, tail) = match cut {
             Some((start, end)) => (&self.text[..start], &self.text[end..]),
@@ -166,8 +165,7 @@ impl<'a> Item<'a> {
         body.extend_from_slice(typed.as_bytes());
         body.extend_from_slice(head.get(1..).unwrap_or_default().as_bytes());
         body.extend_from_slice(tail.as_bytes());
-        // An exact allocation makes `Bytes` of one block.
-        Bytes::from(body.into_boxed_slice())
+        body
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use lockgate_api::{Cluster, Condition};
 use lockgate_engine::cluster::{CAPACITY_KNOWN, Capacity, Models, READY};
@@ -271,7 +270,7 @@ impl Task {
 }
 
 /// What counts of a Node.
-fn slim_node(body: &[u8]) -> Bytes {
+fn slim_node(body: &[u8]) -> Vec<u8> {
     slimmed(body, |node| {
         let ready: Vec<&Value> = node["status"]["conditions"]
             .as_array()
@@ -287,7 +286,7 @@ fn slim_node(body: &[u8]) -> Bytes {
 }
 
 /// What counts of a Pod.
-fn slim_pod(body: &[u8]) -> Bytes {
+fn slim_pod(body: &[u8]) -> Vec<u8> {
     slimmed(body, |pod| {
         let spec = &pod["spec"];
         let containers = |field: &str| -> Vec<Value> {
@@ -307,9 +306,9 @@ fn slim_pod(body: &[u8]) -> Bytes {
     })
 }
 
-fn slimmed(body: &[u8], keep: impl Fn(&Value) -> Value) -> Bytes {
+fn slimmed(body: &[u8], keep: impl Fn(&Value) -> Value) -> Vec<u8> {
     let object: Value = serde_json::from_slice(body).unwrap_or_default();
-    Bytes::from(keep(&object).to_string().into_bytes().into_boxed_slice())
+    keep(&object).to_string().into_bytes()
 }
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ struct PlacedHeadSpec {
 pub(crate) fn wake_mentioned(state: &State, difference: &Difference) {
     wake_bound_if(state, |cached| {
         // Few bindings name a given label, so that few are read for it.
-        let text = std::str::from_utf8(&cached.body).unwrap_or_default();
+        let text = cached.text();
+        let text = std::str::from_utf8(&text).unwrap_or_default();
         let named = difference.names().any(|name| text.contains(name));
         named
             && state::parse::<PlacedHead>(cached)

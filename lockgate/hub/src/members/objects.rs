@@ -238,7 +238,8 @@ struct Annotated<'a> {
 
 /// The name of the Work that an object says it is from.
 fn work_of(object: &Cached) -> Option<String> {
-    let head: Head<'_> = serde_json::from_slice(&object.body).ok()?;
+    let text = object.text();
+    let head: Head<'_> = serde_json::from_slice(&text).ok()?;
     head.metadata
         .annotations
         .get(keys::WORK_NAME)
