@@ -294,7 +294,11 @@ impl Link {
         begin: impl FnOnce() -> T,
     ) -> Result<(Bytes, T), LinkError> {
         let joint = if path.contains('?') { '&' } else { '?' };
-        let path = format!("{path}{joint}fieldManager={manager}");
+        let mut path = format!("{path}{joint}fieldManager={manager}");
+        if !path.contains("fieldValidation=") {
+            // A server looks for unknown fields only to warn of them, and nobody would read it.
+            path.push_str("&fieldValidation=Ignore");
+        }
         let _turn = self.turn().await?;
         let noted = begin();
         let answer = self
