@@ -342,7 +342,7 @@ impl Visit<'_> {
             let outcome = self.evaluate(&template, fresh, said, &mut watched).await?;
             refused = refused.or(outcome.refused);
             due = [due, outcome.due].into_iter().flatten().min();
-            is_final &= !outcome.is_going;
+            is_final &= !outcome.is_going && !outcome.is_hidden;
             if let Some(since) = outcome.awaits_since {
                 // What is demanded of a status may take its time before it counts as a failure.
                 let until = later(since.max(released), STATUS_PATIENCE);

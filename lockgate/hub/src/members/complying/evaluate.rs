@@ -9,7 +9,7 @@ use lockgate_api::ocm::configuration::ConfigurationStatus;
 use lockgate_api::ocm::policy::COMPLIANT;
 use lockgate_engine::comply::{
     Evaluated, Every, Known as KnownObjects, Outcome, Prune, Rules, Served, Subject, Template, awaits_status,
-    conclude, judge, rules, status::is_forgotten, words,
+    conclude, judge, rules, rules::Fault, status::is_forgotten, words,
 };
 use lockgate_engine::object;
 use machinery_value::hash::canonical_hash;
@@ -40,10 +40,21 @@ pub(super) struct Looked {
     pub(super) refused: Option<String>,
     /// Whether something that is to be pruned only takes its time.
     pub(super) is_going: bool,
+    /// Whether the member does not show what it speaks of, so that nobody knows.
+    pub(super) is_hidden: bool,
     /// Whether the member does not keep what it must know to prune.
     pub(super) forgets: bool,
     /// Since when it enforces and nothing is wrong but a status that has not come yet.
     pub(super) awaits_since: Option<Timestamp>,
+}
+
+/// What was found of all templates of one ConfigurationPolicy.
+struct Judged {
+    outcomes: Vec<Outcome>,
+    /// What the member refused to change, and may not refuse later.
+    refused: Option<String>,
+    /// What it does not show, and may show later.
+    hidden: Option<String>,
 }
 
 impl Visit<'_> {
@@ -58,13 +69,17 @@ impl Visit<'_> {
         let mut memory = self.recall(policy);
         let previous = policy.status.clone().unwrap_or_default();
         let now = self.state.clock.now();
-        let namespaces = match &*memory.rules {
-            Ok(rules) => self.namespaces(rules, watched).await?,
-            Err(_) => Vec::new(),
+        let (namespaces, hidden) = match &*memory.rules {
+            Ok(rules) => match self.namespaces(rules, watched).await? {
+                Ok(namespaces) => (namespaces, None),
+                Err(fault) => (Vec::new(), Some(fault)),
+            },
+            Err(_) => (Vec::new(), None),
         };
         let enforces = memory.rules.as_ref().as_ref().is_ok_and(|rules| rules.enforce);
         let prune = rules::prune(&policy.spec);
         let must = fresh
+            || hidden.is_some()
             // What is still to go is tried again.
             || enforces && !previous.pending_prune.is_empty()
             || previous.last_evaluated_generation != Some(policy.metadata.generation)
@@ -91,6 +106,7 @@ impl Visit<'_> {
                     due,
                     refused: None,
                     is_going: false,
+                    is_hidden: false,
                     forgets,
                     awaits_since: None,
                 });
@@ -99,13 +115,23 @@ impl Visit<'_> {
         memory.evaluated = now;
         memory.namespaces = Some(namespaces.clone());
         let rules = memory.rules.clone();
-        let (outcomes, mut refused) = match &*rules {
-            Ok(rules) => {
+        let judged = match (&*rules, hidden) {
+            (Ok(_), Some(fault)) => Judged {
+                hidden: Some(fault.message.clone()),
+                outcomes: vec![Err(fault)],
+                refused: None,
+            },
+            (Ok(rules), None) => {
                 self.judge_all(policy, rules, &namespaces, &mut memory, watched)
                     .await?
             }
-            Err(fault) => (vec![Err(fault.clone())], None),
+            (Err(fault), _) => Judged {
+                outcomes: vec![Err(fault.clone())],
+                refused: None,
+                hidden: None,
+            },
         };
+        let outcomes = judged.outcomes;
         let evaluated = Evaluated {
             name: &policy.metadata.name,
             outcomes: &outcomes,
@@ -134,7 +160,8 @@ impl Visit<'_> {
         let kept = self.write(policy, &previous, &status).await?;
         let forgets = kept.is_some_and(|kept| is_forgotten(&status, &kept, prune));
         memory.forgets = Some(forgets);
-        refused = refused.or_else(|| {
+        let is_hidden = judged.hidden.is_some();
+        let refused = judged.hidden.or(judged.refused).or_else(|| {
             let stays = unpruned.first()?;
             Some(format!(
                 "{} is to be pruned and is still there: {}",
@@ -156,6 +183,7 @@ impl Visit<'_> {
             due,
             refused,
             is_going: unpruned.iter().any(|one| one.is_going),
+            is_hidden,
             forgets,
             awaits_since,
         })
@@ -217,11 +245,14 @@ impl Visit<'_> {
         &self,
         rules: &Rules,
         watched: &mut BTreeSet<Watched>,
-    ) -> Result<Vec<String>, SendError> {
+    ) -> Result<Result<Vec<String>, Fault>, SendError> {
         let Some(selector) = rules.selects_namespaces() else {
-            return Ok(Vec::new());
+            return Ok(Ok(Vec::new()));
         };
-        let cache = self.watch(Watched::namespaces(), watched).await?;
+        let cache = match self.watch(Watched::namespaces(), watched).await? {
+            Ok(cache) => cache,
+            Err(fault) => return Ok(Err(fault)),
+        };
         let mut names = Vec::new();
         cache.for_each(|cached| {
             let labels: Value = cached.parse().unwrap_or_default();
@@ -229,7 +260,7 @@ impl Visit<'_> {
                 names.push(cached.key.name.to_string());
             }
         });
-        Ok(names)
+        Ok(Ok(names))
     }
 
     /// What the policy's templates speak of on this member.
@@ -258,7 +289,7 @@ impl Visit<'_> {
             });
             let subject = Subject::of(template, rules.selected(namespaces), served);
             all.push(subject.and_then(|subject| {
-                let resource = resource.ok_or_else(|| rules::Fault::template("the kind is not served"))?;
+                let resource = resource.ok_or_else(|| Fault::template("the kind is not served"))?;
                 Ok((template, subject, resource))
             }));
         }
@@ -273,7 +304,8 @@ impl Visit<'_> {
         watched: &mut BTreeSet<Watched>,
     ) -> Result<(), SendError> {
         for (_, subject, resource) in self.subjects(rules, namespaces).await?.into_iter().flatten() {
-            self.watch(Watched::of(&subject, &resource), watched).await?;
+            // What it does not show is told with the next look.
+            let _ = self.watch(Watched::of(&subject, &resource), watched).await?;
         }
         Ok(())
     }
@@ -286,9 +318,9 @@ impl Visit<'_> {
         namespaces: &[String],
         memory: &mut TemplateMemory,
         watched: &mut BTreeSet<Watched>,
-    ) -> Result<(Vec<Outcome>, Option<String>), SendError> {
+    ) -> Result<Judged, SendError> {
         let mut outcomes = Vec::with_capacity(rules.templates.len());
-        let mut refused = None;
+        let (mut refused, mut hidden) = (None, None);
         let tried = std::mem::take(&mut memory.tried);
         let maker = maker(self.name, &policy.metadata.name);
         let previous = policy.status.clone().unwrap_or_default();
@@ -303,7 +335,14 @@ impl Visit<'_> {
                     continue;
                 }
             };
-            let cache = self.watch(Watched::of(&subject, &resource), watched).await?;
+            let cache = match self.watch(Watched::of(&subject, &resource), watched).await? {
+                Ok(cache) => cache,
+                Err(fault) => {
+                    hidden = hidden.or_else(|| Some(fault.message.clone()));
+                    outcomes.push(Err(fault));
+                    continue;
+                }
+            };
             let mut judged = judge(template, &subject, &Known(&cache));
             for one in &mut judged {
                 let enforce = rules.enforce && !template.is_search();
@@ -326,7 +365,11 @@ impl Visit<'_> {
             }
             outcomes.push(Ok((subject, judged)));
         }
-        Ok((outcomes, refused))
+        Ok(Judged {
+            outcomes,
+            refused,
+            hidden,
+        })
     }
 
     /// What the member serves of a kind.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lockgate_engine::comply::{Objects, Subject};
+use lockgate_engine::comply::{Objects, Subject, rules::Fault};
 use machinery_value::labels::LabelSelector;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -13,6 +13,7 @@ use super::super::dispatching::SendError;
 use super::super::lane::{Errand, Lane, OBSERVE};
 use super::{Visit, known};
 use crate::cache::Cache;
+use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::watch::{Following, follow, follow_named};
 
@@ -90,12 +91,13 @@ impl Watch {
 }
 
 impl Visit<'_> {
-    /// The objects that a watch is about, once they are known.
+    /// The objects that a watch is about, once they are known. A kind that the member does not let us see is the fault of the
+    /// templates that speak of it, and of no others.
     pub(super) async fn watch(
         &self,
         watched: Watched,
         all: &mut BTreeSet<Watched>,
-    ) -> Result<Arc<Cache>, SendError> {
+    ) -> Result<Result<Arc<Cache>, Fault>, SendError> {
         let cache = {
             let mut watches = self.lane.policies.watches.lock();
             let watch = watches
@@ -105,8 +107,20 @@ impl Visit<'_> {
             watch.following.cache.clone()
         };
         all.insert(watched);
-        known(&cache).await?;
-        Ok(cache)
+        match known(&cache).await {
+            Ok(()) => Ok(Ok(cache)),
+            Err(SendError::Member(LinkError::Refused {
+                code: 403, message, ..
+            })) => Ok(Err(Fault {
+                reason: "K8s error".to_owned(),
+                message: format!(
+                    "cluster {} does not show its {}: {message}",
+                    self.cluster(),
+                    cache.resource().plural
+                ),
+            })),
+            Err(error) => Err(error),
+        }
     }
 
     fn start(&self, watched: &Watched) -> Watch {
