@@ -2,8 +2,9 @@
 //!
 //! Without spread constraints all are, and so they are for static weights, which say themselves who gets what. Else the
 //! groups are chosen first (provider, then region, then zone), one cluster of each chosen group is taken, and the rest is
-//! filled up with the best that are left; where the best of each field do not go together, any that do. What always holds: a choice keeps every minimum and every maximum, or there is
-//! none; and it does not depend on the order of anything but names.
+//! filled up with the best that are left; where the best of each field do not go together, or have no room together, any that do. What
+//! always holds: a choice keeps every minimum and every maximum, or there is none; and it does not depend on the order of anything but
+//! names.
 
 mod alike;
 mod exact;
@@ -119,38 +120,46 @@ pub(super) fn choose<'a>(
             Some((field, Limits::of(constraint)))
         })
         .collect();
-    let Chosen {
-        mut chosen,
-        mut spare,
-        mut left,
-        values,
-    } = if fields.is_empty() {
-        let spare = fits.split_off(by_cluster.max.min(fits.len()));
+    let mut choice = if fields.is_empty() {
+        let (chosen, spare) = fits.split_at(by_cluster.max.min(fits.len()));
         Chosen {
-            chosen: fits,
-            spare,
+            chosen: chosen.to_vec(),
+            spare: spare.to_vec(),
             ..Chosen::default()
         }
     } else {
         one_after_the_other(fits.clone(), &fields, by_cluster, want)
-            .or_else(|why| at_all(fits, &fields, by_cluster).ok_or(why))
+            .or_else(|why| at_all(&fits, &fields, by_cluster, None).ok_or(why))
             .map_err(Short::of_groups)?
     };
     if want.dynamic {
-        make_room(&mut chosen, &mut spare, &values, want.replicas);
-        // Where groups are chosen, those who give out the replicas say what is missing.
-        if fields.is_empty() && room(&chosen) < want.replicas {
-            return Err(Short {
-                message: format!(
-                    "no enough resource when selecting {} clusters: they have room for {} of {} replicas",
-                    chosen.len(),
-                    room(&chosen),
-                    want.replicas
-                ),
-                of_room: true,
-            });
+        make_room(&mut choice, want.replicas);
+        if room(&choice.chosen) < want.replicas {
+            let most = by_cluster.max.min(fits.len());
+            if fields.is_empty() {
+                return Err(Short {
+                    message: format!(
+                        "no enough resource when selecting {} clusters: they have room for {} of {} replicas",
+                        choice.chosen.len(),
+                        room(&choice.chosen),
+                        want.replicas
+                    ),
+                    of_room: true,
+                });
+            } else if most_room(&fits, most) >= want.replicas
+                && let Some(other) = at_all(&fits, &fields, by_cluster, Some(want.replicas))
+            {
+                choice = other;
+            }
+            // Else those who give out the replicas say what is missing.
         }
     }
+    let Chosen {
+        mut chosen,
+        spare,
+        mut left,
+        ..
+    } = choice;
     left.extend(spare);
     chosen.sort_by_key(|fit| &fit.cluster.metadata.name);
     Ok((chosen, left))
@@ -225,9 +234,17 @@ fn one_after_the_other<'a>(
     Ok(chosen.fill(by_cluster))
 }
 
-/// Any clusters that keep all limits together, and then the best that are left of their groups.
-fn at_all<'a>(fits: Vec<Fit<'a>>, fields: &[(Field, Limits)], by_cluster: Limits) -> Option<Chosen<'a>> {
-    let found: BTreeSet<usize> = exact::search(&fits, fields, by_cluster)?.into_iter().collect();
+/// Any clusters that keep all limits together, and have so much room if that is asked for; and then the best that are left of their
+/// groups.
+fn at_all<'a>(
+    fits: &[Fit<'a>],
+    fields: &[(Field, Limits)],
+    by_cluster: Limits,
+    room: Option<i64>,
+) -> Option<Chosen<'a>> {
+    let found: BTreeSet<usize> = exact::search(fits, fields, by_cluster, room)?
+        .into_iter()
+        .collect();
     let mut choice = Chosen {
         chosen: found.iter().map(|index| fits[*index]).collect(),
         ..Chosen::default()
@@ -237,7 +254,7 @@ fn at_all<'a>(fits: Vec<Fit<'a>>, fields: &[(Field, Limits)], by_cluster: Limits
         let values: BTreeSet<String> = values.map(str::to_owned).collect();
         choice.values.push((*field, values.into_iter().collect()));
     }
-    for (index, fit) in fits.into_iter().enumerate() {
+    for (index, fit) in fits.iter().copied().enumerate() {
         let is_inside = |(field, values): &(Field, Vec<String>)| {
             let mut own = field.of(fit.cluster).into_iter();
             own.all(|value| values.iter().any(|chosen| chosen == value))
@@ -257,9 +274,22 @@ fn room(fits: &[Fit<'_>]) -> i64 {
     fits.iter().map(Fit::capacity).fold(0, i64::saturating_add)
 }
 
+/// The most room that so many clusters have together.
+fn most_room(fits: &[Fit<'_>], count: usize) -> i64 {
+    let mut rooms: Vec<i64> = fits.iter().map(Fit::capacity).collect();
+    rooms.sort_unstable_by_key(|room| Reverse(*room));
+    rooms.into_iter().take(count).fold(0, i64::saturating_add)
+}
+
 /// If the chosen clusters have not enough room together, the poorest make way for richer ones, the last first. Every group
 /// that was chosen keeps a cluster.
-fn make_room<'a>(chosen: &mut [Fit<'a>], spare: &mut [Fit<'a>], values: &Values, replicas: i64) {
+fn make_room(choice: &mut Chosen<'_>, replicas: i64) {
+    let Chosen {
+        chosen,
+        spare,
+        values,
+        ..
+    } = choice;
     for at in (0..chosen.len()).rev() {
         if room(chosen) >= replicas || spare.is_empty() {
             return;

@@ -1,10 +1,11 @@
-//! A choice that keeps every limit, where choosing one field after the other found none: what is best for the first field
-//! may leave too little for the next.
+//! A choice that keeps every limit, where choosing one field after the other found none, or none with enough room: what is best
+//! for the first field may leave too little for the next.
 //!
 //! Clusters that are in the same groups are alike, so that only kinds of clusters are tried, and only those that add a group
 //! which counts: all others are taken together, at the end. If there is a choice it is found, unless there are more to try than
 //! [`MOST_TRIES`] or more to look at than [`MOST_LOOKS`].
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::filter::Fit;
@@ -20,7 +21,7 @@ const MOST_LOOKS: usize = 1_000_000;
 struct Alike<'a> {
     /// Their groups, by field.
     values: Vec<Vec<&'a str>>,
-    /// Their places among those that fit, the best first.
+    /// Their places among those that fit, the best first; where room counts, that with the most.
     fits: Vec<usize>,
 }
 
@@ -30,6 +31,8 @@ struct Search<'s, 'a> {
     /// By field: whether there are more groups than may be chosen.
     is_bounded: Vec<bool>,
     by_cluster: Limits,
+    /// The room that the chosen ones must have together, if that counts, and the room of each.
+    room: Option<(i64, Vec<i64>)>,
     /// How many of each kind are taken: one of those that were tried, until the end.
     taken: Vec<usize>,
     /// Kinds that are not tried any more.
@@ -53,8 +56,14 @@ struct Step {
     tried: usize,
 }
 
-/// The places of clusters that keep all limits together, if there are any. `fits` are sorted, the best first.
-pub(super) fn search(fits: &[Fit<'_>], fields: &[(Field, Limits)], by_cluster: Limits) -> Option<Vec<usize>> {
+/// The places of clusters that keep all limits together, and have so much room if that is asked for, if there are any. `fits` are
+/// sorted, the best first.
+pub(super) fn search(
+    fits: &[Fit<'_>],
+    fields: &[(Field, Limits)],
+    by_cluster: Limits,
+    room: Option<i64>,
+) -> Option<Vec<usize>> {
     let mut alike: BTreeMap<Vec<Vec<&str>>, Vec<usize>> = BTreeMap::new();
     for (index, fit) in fits.iter().enumerate() {
         let values = fields.iter().map(|(field, _)| {
@@ -63,10 +72,17 @@ pub(super) fn search(fits: &[Fit<'_>], fields: &[(Field, Limits)], by_cluster: L
         });
         alike.entry(values.collect()).or_default().push(index);
     }
+    let room = room.map(|wanted| (wanted, fits.iter().map(Fit::capacity).collect::<Vec<i64>>()));
     let mut kinds: Vec<Alike<'_>> = alike
         .into_iter()
         .map(|(values, fits)| Alike { values, fits })
         .collect();
+    if let Some((_, rooms)) = &room {
+        for kind in &mut kinds {
+            // The sort is stable: of those with the same room the best comes first.
+            kind.fits.sort_by_key(|fit| Reverse(rooms[*fit]));
+        }
+    }
     // The best cluster of a kind stands for it.
     kinds.sort_by_key(|kind| kind.fits.first().copied());
     let mut is_bounded = Vec::with_capacity(fields.len());
@@ -84,6 +100,7 @@ pub(super) fn search(fits: &[Fit<'_>], fields: &[(Field, Limits)], by_cluster: L
         limits: fields.iter().map(|(_, limits)| *limits).collect(),
         is_bounded,
         by_cluster,
+        room,
         taken: vec![0; kinds.len()],
         closed: vec![false; kinds.len()],
         tries: 0,
@@ -166,8 +183,19 @@ impl<'a> Search<'_, 'a> {
                 .collect();
             let left = free.iter().map(|index| self.left(*index));
             if count + left.sum::<usize>() >= self.by_cluster.min {
-                self.fill(&free, self.by_cluster.min.saturating_sub(count));
-                return Found::All;
+                let most = self.more(&free, self.by_cluster.max.saturating_sub(count));
+                let Some((wanted, rooms)) = &self.room else {
+                    let least = self.by_cluster.min.saturating_sub(count);
+                    self.take(most.into_iter().take(least));
+                    return Found::All;
+                };
+                let taken = self.kinds.iter().zip(&self.taken);
+                let taken = taken.flat_map(|(kind, count)| &kind.fits[..*count]);
+                let all = taken.chain(most.iter().map(|(fit, _)| fit));
+                if all.map(|fit| rooms[*fit]).fold(0, i64::saturating_add) >= *wanted {
+                    self.take(most.into_iter());
+                    return Found::All;
+                }
             }
         }
         if count >= self.by_cluster.max {
@@ -184,7 +212,7 @@ impl<'a> Search<'_, 'a> {
                 order.push((helped, index));
             }
         }
-        order.sort_by_key(|(helped, index)| (std::cmp::Reverse(*helped), *index));
+        order.sort_by_key(|(helped, index)| (Reverse(*helped), *index));
         Found::OneOf(order.into_iter().map(|(_, index)| index).collect())
     }
 
@@ -193,15 +221,21 @@ impl<'a> Search<'_, 'a> {
         self.kinds[kind].fits.len() - self.taken[kind]
     }
 
-    /// Takes so many more clusters of these kinds, the best first.
-    fn fill(&mut self, kinds: &[usize], count: usize) {
+    /// So many more clusters of these kinds, with their kinds: the best, or those with the most room.
+    fn more(&self, kinds: &[usize], count: usize) -> Vec<(usize, usize)> {
         let more = kinds.iter().flat_map(|kind| {
             let fits = self.kinds[*kind].fits[self.taken[*kind]..].iter();
             fits.map(|fit| (*fit, *kind))
         });
         let mut more: Vec<(usize, usize)> = more.collect();
-        more.sort_unstable();
-        for (_, kind) in more.into_iter().take(count) {
+        let room = |fit: usize| self.room.as_ref().map_or(0, |(_, rooms)| rooms[fit]);
+        more.sort_unstable_by_key(|(fit, _)| (Reverse(room(*fit)), *fit));
+        more.truncate(count);
+        more
+    }
+
+    fn take(&mut self, more: impl Iterator<Item = (usize, usize)>) {
+        for (_, kind) in more {
             self.taken[kind] += 1;
         }
     }

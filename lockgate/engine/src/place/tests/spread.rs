@@ -317,18 +317,19 @@ fn a_cluster_in_several_zones_has_its_room_once() {
 proptest! {
     #![proptest_config(crate::properties::cases(512))]
 
-    /// A spread is refused only if no clusters whatsoever meet it.
+    /// A spread is refused only if no clusters whatsoever meet it; where room divides, none that have enough of it.
     #[test]
     fn what_can_be_met_is_met(
-        places in prop::collection::vec((0..3_u8, 0..3_u8, 1..8_u8), 1..7),
+        places in prop::collection::vec((0..3_u8, 0..3_u8, 1..8_u8, 0..6_i64), 1..7),
         limits in prop::collection::vec((0..4_usize, 1..4_i64, 0..3_i64), 1..4),
+        replicas in 1..16_i64,
     ) {
         let lines: Vec<String> = places
             .iter()
             .enumerate()
-            .map(|(n, (provider, region, zones))| {
+            .map(|(n, (provider, region, zones, room))| {
                 let zones: Vec<String> = (0..3).filter(|zone| (zones >> zone) & 1 == 1).map(|zone| format!("z{zone}")).collect();
-                format!("c{n} p{provider} r{region} {} 1", zones.join(","))
+                format!("c{n} p{provider} r{region} {} {room}", zones.join(","))
             })
             .collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -355,10 +356,19 @@ proptest! {
                 (*min..=*max).contains(&(values.len() as i64))
             })
         };
-        let can_be_met = (1..1_u32 << clusters.len()).any(meets);
-        let spec = spec(json!({ "replicas": 1, "placement": { "spreadConstraints": constraints } }));
+        let has_room = |set: u32| {
+            let rooms = places.iter().enumerate().filter(|(n, _)| (set >> n) & 1 == 1).map(|(_, place)| place.3);
+            rooms.sum::<i64>() >= replicas
+        };
+        let by_room = replicas > 1;
+        let can_be_met = (1..1_u32 << clusters.len()).any(|set| meets(set) && (!by_room || has_room(set)));
+        let strategy = if by_room { dynamic() } else { Value::Null };
+        let spec = spec(json!({ "replicas": replicas,
+            "placement": { "spreadConstraints": constraints, "replicaScheduling": strategy } }));
         let placed = place(&input(&spec, &clusters));
         match &placed.verdict {
+            // What is divided by room may be given to fewer clusters than were chosen.
+            Verdict::Clusters(_) if by_room => prop_assert!(can_be_met),
             Verdict::Clusters(targets) => {
                 let set = targets.iter().map(|target| {
                     1_u32 << clusters.iter().position(|cluster| cluster.metadata.name == target.name).unwrap()
