@@ -60,7 +60,7 @@ pub(super) async fn tend(server: &Inner, name: &str) -> Result<Progress, ApiErro
     }
     let left = sweep.left.len();
     if left == 0 {
-        drop_finalizer(server, &key, CUSTOM_CLEANUP).await?;
+        drop_finalizer(server, &WriteOptions::internal(), &key, CUSTOM_CLEANUP).await?;
         return Ok(Progress::Done);
     }
     change(server, &key, |definition| {

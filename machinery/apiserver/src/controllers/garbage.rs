@@ -202,10 +202,15 @@ pub(super) async fn dependent(server: &Inner, graph: &Graph, key: &str) -> Resul
             place.namespace,
             place.name,
             &wanted,
-            &WriteOptions::internal(),
+            &collector(),
         )
         .await,
     )
+}
+
+/// How policies know the garbage collector, whose writes they judge.
+fn collector() -> WriteOptions {
+    WriteOptions::controller("generic-garbage-collector")
 }
 
 /// Moves an object that waits for its dependents forward.
@@ -222,7 +227,7 @@ pub(super) async fn owner(server: &Inner, graph: &Graph, key: &str) -> Result<()
         for dependent in &dependents {
             drop_references(server, dependent, std::slice::from_ref(&links.uid)).await?;
         }
-        return drop_finalizer(server, key, ORPHAN).await;
+        return drop_finalizer(server, &collector(), key, ORPHAN).await;
     }
     if links.finalizers.iter().any(|f| f == FOREGROUND) {
         let mut blocked = false;
@@ -238,14 +243,14 @@ pub(super) async fn owner(server: &Inner, graph: &Graph, key: &str) -> Result<()
             dependent(server, graph, dependent_key).await?;
         }
         if !blocked {
-            return drop_finalizer(server, key, FOREGROUND).await;
+            return drop_finalizer(server, &collector(), key, FOREGROUND).await;
         }
     }
     Ok(())
 }
 
 async fn drop_references(server: &Inner, key: &str, uids: &[String]) -> Result<(), ApiError> {
-    change(server, key, |content| {
+    change_as(server, &collector(), key, |content| {
         let Some(list) = content["metadata"]["ownerReferences"].as_array() else {
             return;
         };
@@ -265,8 +270,13 @@ async fn drop_references(server: &Inner, key: &str, uids: &[String]) -> Result<(
 }
 
 /// Takes one finalizer off the object at `key`.
-pub(super) async fn drop_finalizer(server: &Inner, key: &str, finalizer: &str) -> Result<(), ApiError> {
-    change(server, key, |content| {
+pub(super) async fn drop_finalizer(
+    server: &Inner,
+    options: &WriteOptions,
+    key: &str,
+    finalizer: &str,
+) -> Result<(), ApiError> {
+    change_as(server, options, key, |content| {
         let kept = meta::finalizers(content)
             .into_iter()
             .filter(|f| *f != finalizer)
@@ -277,8 +287,17 @@ pub(super) async fn drop_finalizer(server: &Inner, key: &str, finalizer: &str) -
     .await
 }
 
-/// Changes the object at `key`, if it is there.
+/// Changes the object at `key`, if it is there, in the server's own name.
 pub(super) async fn change(server: &Inner, key: &str, edit: impl Fn(&mut Value)) -> Result<(), ApiError> {
+    change_as(server, &WriteOptions::internal(), key, edit).await
+}
+
+async fn change_as(
+    server: &Inner,
+    options: &WriteOptions,
+    key: &str,
+    edit: impl Fn(&mut Value),
+) -> Result<(), ApiError> {
     let Some(resource) = resource_of(server, key) else {
         return Ok(());
     };
@@ -289,7 +308,7 @@ pub(super) async fn change(server: &Inner, key: &str, edit: impl Fn(&mut Value))
         name: place.name,
         part: Part::Whole,
     };
-    let result = update(server, &target, &WriteOptions::internal(), |present| {
+    let result = update(server, &target, options, |present| {
         let mut content = present.clone();
         edit(&mut content);
         Ok(content)

@@ -247,3 +247,30 @@ async fn a_rule_about_namespaces_does_not_keep_them_from_going() {
     server.delete("/api/v1/namespaces/n", json!({})).await.expect(200);
     server.gone("/api/v1/namespaces", "n").await;
 }
+
+#[tokio::test]
+async fn what_lost_its_owner_goes_in_the_name_of_the_garbage_collector() {
+    let server = Server::start().await;
+    let maps = json!({"apiGroups": [""], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["configmaps"]});
+    let by_collector =
+        "request.userInfo.username == 'system:serviceaccount:kube-system:generic-garbage-collector'";
+    guard(&server, "maps", maps, by_collector).await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "owner"}});
+    let (secrets, maps) = (
+        "/api/v1/namespaces/default/secrets",
+        "/api/v1/namespaces/default/configmaps",
+    );
+    let owner = server.post(secrets, secret).await.expect(201);
+    let reference =
+        json!({"apiVersion": "v1", "kind": "Secret", "name": "owner", "uid": owner["metadata"]["uid"]});
+    let owned = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "owned", "ownerReferences": [reference]}});
+    server.post(maps, owned).await.expect(201);
+    let refused = server.delete(&format!("{maps}/owned"), json!({})).await;
+    assert_eq!(refused.refusal().0, 422);
+    server
+        .delete(&format!("{secrets}/owner"), json!({}))
+        .await
+        .expect(200);
+    server.gone(maps, "owned").await;
+}
