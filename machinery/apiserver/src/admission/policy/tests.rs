@@ -4,6 +4,7 @@ mod annotations;
 mod expressions;
 mod matches;
 mod server;
+mod variables;
 mod vetting;
 
 use std::sync::Arc;
