@@ -1,6 +1,7 @@
 //! The API over TLS: accepts connections, learns who is at the other end, and serves HTTP/1.1 and HTTP/2.
 
 mod opening;
+mod together;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -118,7 +119,10 @@ async fn serve_connection(acceptor: TlsAcceptor, server: ApiServer, stream: TcpS
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PONG_WITHIN)
         .max_concurrent_streams(1000);
-    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+    let served = together::serve(stream, |stream| {
+        builder.serve_connection(TokioIo::new(stream), service)
+    });
+    if let Err(error) = served.await {
         tracing::debug!(%error, "a connection ended");
     }
 }
