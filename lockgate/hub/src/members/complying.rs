@@ -32,21 +32,21 @@ use lockgate_engine::governance::revision::Mark;
 use parking_lot::Mutex;
 
 use self::own::Own;
+use self::report::Word;
 use self::watches::{Watch, Watched};
 use super::dispatching::{SendError, Sent};
 use super::lane::{DISPATCH, Errand, Lane};
-use crate::cache::{Cache, Key};
+use crate::cache::Key;
 use crate::clock::later;
 use crate::link::{Link, LinkError};
 use crate::resource::Resource;
 use crate::state::{self, State};
+use crate::watch::Following;
 
 /// How long what is followed may take to be known.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a status that an enforcing policy demands may take before that counts as a failure.
 const STATUS_PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is asked meanwhile what is wrong.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// What is known of a member's policies.
 #[derive(Default)]
@@ -234,23 +234,33 @@ async fn look(state: &Arc<State>, lane: &Arc<Lane>, link: &Link) -> Result<Sent,
     Ok(Sent::Settled)
 }
 
-/// Returns when everything of a kind is known, or why that may take long.
-async fn known(cache: &Cache) -> Result<(), SendError> {
-    let begun = tokio::time::Instant::now();
-    loop {
-        if cache.synced() || tokio::time::timeout(LOOK, cache.wait_synced()).await.is_ok() {
-            return Ok(());
+/// Returns when everything of a kind is known, or why that may take long. A member that had not answered, or refused, is asked
+/// again.
+async fn known(following: &Following) -> Result<(), SendError> {
+    let cache = &following.cache;
+    if cache.synced() {
+        return Ok(());
+    }
+    let mut troubles = cache.troubles();
+    if troubles.borrow_and_update().is_some() {
+        following.hurry();
+    }
+    let failed = async {
+        while troubles.changed().await.is_ok() {
+            if let Some(error) = troubles.borrow_and_update().clone() {
+                return error;
+            }
         }
-        if let Some(error) = cache.trouble() {
-            return Err(SendError::Member(error));
-        }
-        if begun.elapsed() > PATIENCE {
-            // It has not failed to answer: the list may be long.
-            return Err(SendError::NotYet(format!(
-                "the member's {} are not known yet",
-                cache.resource().plural
-            )));
-        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = cache.wait_synced() => Ok(()),
+        error = failed => Err(SendError::Member(error)),
+        // It has not failed to answer: the list may be long.
+        () = tokio::time::sleep(PATIENCE) => Err(SendError::NotYet(format!(
+            "the member's {} are not known yet",
+            cache.resource().plural
+        ))),
     }
 }
 
@@ -287,7 +297,7 @@ impl Visit<'_> {
             .map_or("", |status| &status.evaluated_revision);
         let fresh = revision != evaluated;
         let released = Mark::of(replica).map_or(Timestamp::UNIX_EPOCH, |mark| mark.at);
-        let mut is_final = true;
+        let mut word = Word::Last;
         let mut watched = BTreeSet::new();
         for planned in &planned {
             let pending = self.pending(planned);
@@ -342,12 +352,16 @@ impl Visit<'_> {
             let outcome = self.evaluate(&template, fresh, said, &mut watched).await?;
             refused = refused.or(outcome.refused);
             due = [due, outcome.due].into_iter().flatten().min();
-            is_final &= !outcome.is_going && !outcome.is_hidden;
+            if outcome.is_hidden {
+                word = Word::None;
+            } else if outcome.is_going {
+                word = word.min(Word::Earlier);
+            }
             if let Some(since) = outcome.awaits_since {
                 // What is demanded of a status may take its time before it counts as a failure.
                 let until = later(since.max(released), STATUS_PATIENCE);
                 if fresh && until > self.state.clock.now() {
-                    is_final = false;
+                    word = word.min(Word::Earlier);
                     due = [due, Some(until)].into_iter().flatten().min();
                 }
             }
@@ -367,7 +381,7 @@ impl Visit<'_> {
         }
         let left = self.put_away_rest(replica, &planned).await?;
         for (name, why) in &left {
-            is_final = false;
+            word = word.min(Word::Earlier);
             refused = refused.or_else(|| Some(why.clone()));
             told.push((name, Told::Wrong(why.clone())));
             statuses.push(None);
@@ -382,7 +396,7 @@ impl Visit<'_> {
                 None => (name, told),
             })
             .collect();
-        self.report(&told, revision, is_final).await?;
+        self.report(&told, revision, word).await?;
         match refused {
             Some(what) => Err(SendError::NotYet(what)),
             None => Ok(Sent::Member(begun.elapsed())),

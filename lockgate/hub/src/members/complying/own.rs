@@ -87,8 +87,8 @@ pub(super) async fn follow(lane: &Arc<Lane>, link: &Link, install: bool) -> Resu
                 .clone()
         }
     };
-    known(own.copies()).await?;
-    known(own.templates()).await?;
+    known(&own.copies).await?;
+    known(&own.templates).await?;
     Ok(own)
 }
 

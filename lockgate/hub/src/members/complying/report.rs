@@ -15,13 +15,24 @@ use crate::resource::Resource;
 use crate::state::{self, State};
 use crate::template::{self, encode_status};
 
+/// Of which revision what is told is the last word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Word {
+    /// Of none: the member does not show what is to be looked at.
+    None,
+    /// Of the one before, if of any: there is more to come.
+    Earlier,
+    /// Of this one.
+    Last,
+}
+
 impl Visit<'_> {
-    /// Tells what was found of every template of one revision, and whether that is the last word of it.
+    /// Tells what was found of every template of one revision.
     pub(super) async fn report(
         &self,
         told: &[(&str, Told<'_>)],
         revision: &str,
-        is_final: bool,
+        word: Word,
     ) -> Result<(), SendError> {
         let key = Key::new(self.cluster(), self.name);
         let Some(replica) = super::replica(self.state, &key) else {
@@ -34,10 +45,10 @@ impl Visit<'_> {
         let copies = self.own.copies();
         let copy: Option<Policy> = copies.get(&key).and_then(|cached| state::parse(&cached));
         let before = replica.status.clone().unwrap_or_default();
-        let evaluated = if is_final {
-            revision
-        } else {
-            &before.evaluated_revision
+        let evaluated = match word {
+            Word::Last => revision,
+            Word::Earlier => &before.evaluated_revision,
+            Word::None => "",
         };
         let now = self.state.clock.now();
         let (details, compliant) = replica::report(self.name, &before, told, now);

@@ -64,7 +64,7 @@ impl Watched {
 
 /// A watch, and who looks at it.
 pub(super) struct Watch {
-    following: Following,
+    following: Arc<Following>,
     /// The names of policies.
     users: Arc<Mutex<BTreeSet<String>>>,
 }
@@ -98,17 +98,18 @@ impl Visit<'_> {
         watched: Watched,
         all: &mut BTreeSet<Watched>,
     ) -> Result<Result<Arc<Cache>, Fault>, SendError> {
-        let cache = {
+        let following = {
             let mut watches = self.lane.policies.watches.lock();
             let watch = watches
                 .entry(watched.clone())
                 .or_insert_with(|| self.start(&watched));
             watch.users.lock().insert(self.name.to_owned());
-            watch.following.cache.clone()
+            watch.following.clone()
         };
         all.insert(watched);
-        match known(&cache).await {
-            Ok(()) => Ok(Ok(cache)),
+        let cache = &following.cache;
+        match known(&following).await {
+            Ok(()) => Ok(Ok(cache.clone())),
             Err(SendError::Member(LinkError::Refused {
                 code: 403, message, ..
             })) => Ok(Err(Fault {
@@ -147,7 +148,10 @@ impl Visit<'_> {
         } else {
             follow_named(self.link, resource, namespace, name, on_change)
         };
-        Watch { following, users }
+        Watch {
+            following: Arc::new(following),
+            users,
+        }
     }
 
     /// Ends the watches that this policy does not need any more and nobody else does.
