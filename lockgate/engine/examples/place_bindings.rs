@@ -18,6 +18,10 @@ use lockgate_engine::cluster::Difference;
 use lockgate_engine::place::{PlaceInput, Rooms, Verdict, place};
 use serde_json::{Value, json};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn fleet(size: usize) -> Vec<Arc<Cluster>> {
     let zone = |number: usize| format!("z{}", number % 36);
     let cluster = |number: usize| {

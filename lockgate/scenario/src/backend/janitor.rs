@@ -96,7 +96,12 @@ async fn pass(server: &Server) -> Result<bool, Problem> {
         if !OWNED_GROUPS.contains(&resource.group.as_str()) {
             continue;
         }
-        for item in server.items(&resource.collection("")).await? {
+        let items = match server.items(&resource.collection("")).await {
+            // Its definition is gone, and with it everything that it defined.
+            Err(problem) if problem.code() == 404 => continue,
+            items => items?,
+        };
+        for item in items {
             if item["metadata"]["deletionTimestamp"].is_string() || !is_orphan(server, &item).await? {
                 continue;
             }
