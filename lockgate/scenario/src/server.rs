@@ -51,7 +51,7 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    fn code(&self) -> u16 {
+    pub(crate) fn code(&self) -> u16 {
         match self {
             Self::Refused { code, .. } => *code,
             _ => 0,
