@@ -83,6 +83,7 @@ impl<T: AsyncWrite + Unpin> Shared<T> {
             Poll::Ready(Err(error)) => {
                 self.failed = Some(error);
                 self.waiting.clear();
+                self.sent = 0;
                 self.unflushed = false;
                 context.waker().wake_by_ref();
             }
