@@ -10,6 +10,7 @@ use lockgate_api::ocm::{
 use lockgate_engine::placement::prioritize::{Scores, end};
 use lockgate_engine::placement::sets::choose;
 use lockgate_engine::placement::{Candidate, Choice, Membership, Misconfigured, Rules};
+use parking_lot::Mutex;
 
 use crate::cache::Key;
 
@@ -57,8 +58,8 @@ impl Reading {
 struct Undecided {
     /// Which change it was, of all; 0: only those of ours.
     change: u64,
-    /// The root policies that wait for the decision.
-    roots: BTreeSet<Key>,
+    /// The root policies that wait for the decision. They enter while they read the fleet.
+    roots: Mutex<BTreeSet<Key>>,
 }
 
 /// What a change of a cluster touches.
@@ -263,14 +264,13 @@ impl Fleet {
             return BTreeSet::new();
         }
         let decided = self.undecided.remove(key);
-        decided.map(|decided| decided.roots).unwrap_or_default()
+        decided.map(|decided| decided.roots.into_inner()).unwrap_or_default()
     }
 
     /// Whether a root policy has to wait until a placement is decided; then it is woken when that is done.
-    pub(crate) fn awaits(&mut self, key: &Key, root: &Key) -> bool {
-        let undecided = self.undecided.get_mut(key);
-        undecided.is_some_and(|undecided| {
-            undecided.roots.insert(root.clone());
+    pub(crate) fn awaits(&self, key: &Key, root: &Key) -> bool {
+        self.undecided.get(key).is_some_and(|undecided| {
+            undecided.roots.lock().insert(root.clone());
             true
         })
     }

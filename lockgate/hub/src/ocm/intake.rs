@@ -29,15 +29,22 @@ pub(super) fn current<T: DeserializeOwned>(cache: &Cache, key: &Key) -> Option<T
 /// A ManagedCluster changed.
 pub(crate) fn cluster(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
-    let (is_there, appears, measured, touched) = {
+    let has_replicas = policy_intake::has_replicas(state, &key.name);
+    let (is_there, measured, touched) = {
         let mut fleet = state.ocm.fleet.write();
         let cluster: Option<ManagedCluster> = current(&state.ocm.caches.managed_clusters, key);
         let is_there = cluster.is_some();
-        let appears = is_there && fleet.cluster(&key.name).is_none();
+        let returns = has_replicas && is_there && fleet.cluster(&key.name).is_none();
         let unmeasured = !fleet.knows_room(&key.name);
         let touched = fleet.put_cluster(&key.name, cluster);
+        if let Some(touched) = touched.as_ref().filter(|_| returns) {
+            // It was gone for a moment: who decided meanwhile did without it.
+            for (placement, _) in fleet.choosing_from(&touched.sets) {
+                fleet.undecide(&placement);
+            }
+        }
         let measured = unmeasured && fleet.knows_room(&key.name);
-        (is_there, appears, measured, touched)
+        (is_there, measured, touched)
     };
     if !is_there
         && let Some(clusters) = state.cluster_reconciler.get().and_then(Weak::upgrade)
@@ -47,7 +54,7 @@ pub(crate) fn cluster(state: &State, change: &Change) {
         clusters.poke(&key.name);
     }
     if let Some(touched) = touched {
-        changed(state, &key.name, appears, &touched);
+        changed(state, &key.name, &touched);
     }
     if measured {
         // Whoever asks for room waits until all have said what they have, also those that it does not match.
@@ -59,15 +66,7 @@ pub(crate) fn cluster(state: &State, change: &Change) {
 }
 
 /// Wakes whoever looks at a cluster. It may be in no set and concern placements all the same: those for which nobody can tell.
-fn changed(state: &State, name: &str, appears: bool, touched: &Touched) {
-    if appears && policy_intake::has_replicas(state, name) {
-        // It was gone for a moment: who decided meanwhile did without it.
-        let mut fleet = state.ocm.fleet.write();
-        for (key, _) in fleet.choosing_from(&touched.sets) {
-            fleet.undecide(&key);
-            state.ocm.placements.add_soon(key, 1, DECIDE_AFTER);
-        }
-    }
+fn changed(state: &State, name: &str, touched: &Touched) {
     wake(state, &touched.sets, |reading| touched.concerns(reading));
     policy_intake::cluster(state, name);
     for set in &touched.sets {
@@ -132,7 +131,7 @@ pub(crate) fn placement(state: &State, change: &Change) {
         let said = status.map(|status| (status.number_of_selected_clusters, status.decision_groups.clone()));
         said.unzip()
     };
-    let reading = know_placement(&state.ocm, key);
+    let reading = know_placement(&state.ocm, key, !change.own);
     let gone = reading.is_none();
     let (count, groups) = said(reading.as_ref().map(|reading| &reading.placement));
     let (count_before, groups_before) = said(parsed(change.old.clone()).as_ref());
@@ -148,15 +147,20 @@ pub(crate) fn placement(state: &State, change: &Change) {
         wake_following(state, key);
     }
     if !change.own {
-        state.ocm.fleet.write().undecide(key);
         state.ocm.placements.add(key.clone(), 1);
     }
 }
 
 /// Brings what the fleet knows of a placement up to what its cache knows. A pass does so with what it wrote: a cache tells one
 /// thing at a time, so that the next pass might come before the telling, and take what was there before for what is there.
-pub(super) fn know_placement(ocm: &Ocm, key: &Key) -> Option<Arc<Reading>> {
+///
+/// What others changed is undecided from the very moment at which it can be read: a policy that came in between would take
+/// replicas away from whoever is not chosen for that moment.
+pub(super) fn know_placement(ocm: &Ocm, key: &Key, by_others: bool) -> Option<Arc<Reading>> {
     let mut fleet = ocm.fleet.write();
+    if by_others {
+        fleet.undecide(key);
+    }
     let cached = ocm.caches.placements.get(key);
     let known = fleet.placement(key);
     let version = |reading: &Arc<Reading>| reading.placement.metadata.resource_version.clone();
@@ -169,7 +173,7 @@ pub(super) fn know_placement(ocm: &Ocm, key: &Key) -> Option<Arc<Reading>> {
 /// A decision changed. Those that a pass writes wake nobody here: it says so itself, once for all of them.
 pub(crate) fn decision(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
-    let [was, is] = know_decision(&state.ocm, key);
+    let [was, is] = know_decision(&state.ocm, key, !change.own);
     if change.own {
         return;
     }
@@ -184,7 +188,7 @@ pub(crate) fn decision(state: &State, change: &Change) {
 }
 
 /// The same of a decision as [`know_placement`]; gives whose it was, and whose it is.
-pub(super) fn know_decision(ocm: &Ocm, key: &Key) -> [Option<Key>; 2] {
+pub(super) fn know_decision(ocm: &Ocm, key: &Key, by_others: bool) -> [Option<Key>; 2] {
     let cache = &ocm.caches.decisions;
     loop {
         let cached = cache.get(key);
@@ -199,7 +203,11 @@ pub(super) fn know_decision(ocm: &Ocm, key: &Key) -> [Option<Key>; 2] {
         let mut fleet = ocm.fleet.write();
         // Under it, so that what is newer is never replaced by what is older.
         if cache.get(key).as_ref().map(Arc::as_ptr) == cached.as_ref().map(Arc::as_ptr) {
-            return [fleet.put_decision(key, new), is];
+            let both = [fleet.put_decision(key, new), is];
+            for placement in both.iter().flatten().filter(|_| by_others) {
+                fleet.undecide(placement);
+            }
+            return both;
         }
     }
 }
@@ -296,20 +304,45 @@ mod tests {
         let learn = |object: Value| ocm.caches.decisions.learn(object.to_string().as_bytes()).unwrap();
         learn(decision(1, "web", &["one", "two"]));
         assert!(named("web").is_empty());
-        assert_eq!(know_decision(&ocm, &key), [None, of("web")]);
+        assert_eq!(know_decision(&ocm, &key, false), [None, of("web")]);
         assert_eq!(named("web"), ["one", "two"]);
         // Told later, it is nothing new.
-        assert_eq!(know_decision(&ocm, &key), [of("web"), of("web")]);
+        assert_eq!(know_decision(&ocm, &key, false), [of("web"), of("web")]);
         learn(decision(2, "web", &["two"]));
-        know_decision(&ocm, &key);
+        know_decision(&ocm, &key, false);
         assert_eq!(named("web"), ["two"]);
         assert_eq!(ocm.fleet.read().used("one"), 0);
         learn(decision(3, "other", &["two"]));
-        assert_eq!(know_decision(&ocm, &key), [of("web"), of("other")]);
+        assert_eq!(know_decision(&ocm, &key, false), [of("web"), of("other")]);
         ocm.caches.decisions.forget(&key, "u");
-        assert_eq!(know_decision(&ocm, &key), [of("other"), None]);
+        assert_eq!(know_decision(&ocm, &key, false), [of("other"), None]);
         assert!(named("other").is_empty());
-        assert_eq!(know_decision(&ocm, &key), [None, None]);
+        assert_eq!(know_decision(&ocm, &key, false), [None, None]);
+    }
+
+    #[test]
+    fn what_others_changed_is_undecided_from_the_moment_at_which_it_can_be_read() {
+        let (ocm, key) = (untold(), Key::new("shop", "web-decision-1"));
+        let [web, other, root] = ["web", "other", "root"].map(|name| Key::new("shop", name));
+        let waits = |placement: &Key| {
+            let waits = ocm.fleet.read().awaits(placement, &root);
+            let mut fleet = ocm.fleet.write();
+            let upto = fleet.undecided(placement);
+            fleet.decide(placement, upto);
+            waits
+        };
+        let learn = |object: Value| ocm.caches.decisions.learn(object.to_string().as_bytes()).unwrap();
+        learn(decision(1, "web", &["one"]));
+        know_decision(&ocm, &key, false);
+        assert!(!waits(&web), "a pass decided so");
+        learn(decision(2, "other", &["one"]));
+        know_decision(&ocm, &key, true);
+        assert_eq!([&web, &other].map(waits), [true, true]);
+        ocm.caches.decisions.forget(&key, "u");
+        know_decision(&ocm, &key, true);
+        assert_eq!([&web, &other].map(waits), [false, true]);
+        know_placement(&ocm, &web, true);
+        assert!(waits(&web));
     }
 
     #[test]
@@ -324,7 +357,7 @@ mod tests {
                 .placements
                 .learn(object.to_string().as_bytes())
                 .unwrap();
-            let reading = know_placement(&ocm, &key).unwrap();
+            let reading = know_placement(&ocm, &key, false).unwrap();
             reading
                 .placement
                 .status
@@ -334,6 +367,6 @@ mod tests {
         };
         assert_eq!((placement(1, 3), placement(2, 5)), (3, 5));
         ocm.caches.placements.forget(&key, "u");
-        assert!(know_placement(&ocm, &key).is_none());
+        assert!(know_placement(&ocm, &key, false).is_none());
     }
 }

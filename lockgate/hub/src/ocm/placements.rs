@@ -155,7 +155,7 @@ async fn write(state: &State, key: &Key, placement: &ObjectMeta, plan: Plan) -> 
     // It does not give way to other writes as statuses do: whoever follows the groups waits for it.
     let cache = &state.ocm.caches.placements;
     writes::replace(state, cache, key, Part::Status, body, what).await?;
-    intake::know_placement(&state.ocm, key);
+    intake::know_placement(&state.ocm, key, false);
     Ok(())
 }
 
@@ -323,7 +323,7 @@ async fn perform(
     let current = || cache.get(&key).ok_or(PassError::Again);
     // Known at once, and told.
     let written = |reason: &str, word: &str| {
-        intake::know_decision(&state.ocm, &key);
+        intake::know_decision(&state.ocm, &key, false);
         let message = format!(
             "Decision {name} is {word} with placement {} in namespace {}",
             placement.name, placement.namespace

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use lockgate_api::ocm::policy::PolicyStatus;
 use lockgate_api::ocm::policy_binding::Reference;
 use lockgate_api::ocm::{ManagedCluster, PlacementBinding, Policy};
-use lockgate_api::{Condition, keys};
+use lockgate_api::{Cluster, Condition, keys};
 use lockgate_engine::gate::groups::Groups;
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::Reach;
@@ -21,7 +21,8 @@ use lockgate_engine::governance::{
 };
 use serde_json::Value;
 
-use super::governance::root_key;
+use super::fleet::Fleet;
+use super::governance::{Governance, root_key};
 use super::policy_history;
 use super::writes::{self, Part};
 use crate::cache::Key;
@@ -49,12 +50,11 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         return Ok(());
     }
     let manner = Manner::read(&root);
-    if !root.spec.disabled && is_undecided(state, key) {
-        // Who was chosen is being found out. Nothing moves, and whoever finds out wakes it.
-        return Ok(());
-    }
     let takes_turns = manner.as_ref().is_ok_and(|manner| manner.ignores_overrides);
-    let selection = selection(state, key, &root, takes_turns);
+    let Some(selection) = selection(state, key, &root, takes_turns) else {
+        // Who is chosen is being found out. Nothing moves, and whoever finds out wakes it.
+        return Ok(());
+    };
     let refused = manner.as_ref().err();
     let withdrawn =
         root.spec.disabled || !selection.is_bound || (selection.excludes_all && refused.is_none());
@@ -77,26 +77,6 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Whether a placement of a root is still to be decided, or a cluster that has a replica is to get its ManagedCluster again.
-fn is_undecided(state: &State, root: &Key) -> bool {
-    let governance = state.ocm.governance.read();
-    let mut fleet = state.ocm.fleet.write();
-    let mut waits = false;
-    for binding in governance.bindings_in(&root.namespace) {
-        let reference = &binding.placement_ref;
-        if reference.kind == "Placement" && governance.subjects(&root.namespace, &binding).contains(root) {
-            waits |= fleet.awaits(&Key::new(&root.namespace, &reference.name), root);
-        }
-    }
-    let lost = |cluster: &String| {
-        fleet.cluster(cluster).is_none()
-            && state
-                .cluster(cluster)
-                .is_some_and(|cluster| !cluster.metadata.deleting())
-    };
-    waits || governance.replicas(root).keys().any(lost)
 }
 
 /// The root; none if it is gone or going. Before replicas go for that the server is asked.
@@ -124,10 +104,14 @@ async fn withdraw(state: &State, root: &Key, goes: impl Fn(&str) -> bool) -> Res
     Ok(())
 }
 
-/// The clusters of a root.
-fn selection(state: &State, key: &Key, root: &Policy, takes_turns: bool) -> Selection {
+/// The clusters of a root; none while they are being found out, unless it is disabled and has none anyway. One look at the
+/// fleet says both.
+fn selection(state: &State, key: &Key, root: &Policy, takes_turns: bool) -> Option<Selection> {
     let governance = state.ocm.governance.read();
     let fleet = state.ocm.fleet.read();
+    if !root.spec.disabled && is_undecided(state, &governance, &fleet, key) {
+        return None;
+    }
     let bindings = governance.bindings_in(&key.namespace);
     let bindings: Vec<&PlacementBinding> = bindings.iter().map(|binding| &**binding).collect();
     let chosen = |reference: &Reference| -> Option<Chosen> {
@@ -147,14 +131,30 @@ fn selection(state: &State, key: &Key, root: &Policy, takes_turns: bool) -> Sele
         let lacks = usize::try_from(told).is_ok_and(|told| told > groups.cluster_count());
         Some(Chosen { groups, lacks })
     };
-    select(&Sources {
+    Some(select(&Sources {
         root,
         bindings: &bindings,
         set: &|name| governance.set(&Key::new(&key.namespace, name)).map(|set| &**set),
         chosen: &chosen,
         is_known: &|cluster| fleet.cluster(cluster).is_some(),
         takes_turns,
-    })
+    }))
+}
+
+/// Whether a placement of a root is still to be decided, or a cluster that has a replica is to get its ManagedCluster again.
+fn is_undecided(state: &State, governance: &Governance, fleet: &Fleet, root: &Key) -> bool {
+    let mut waits = false;
+    for binding in governance.bindings_in(&root.namespace) {
+        let reference = &binding.placement_ref;
+        if reference.kind == "Placement" && governance.subjects(&root.namespace, &binding).contains(root) {
+            waits |= fleet.awaits(&Key::new(&root.namespace, &reference.name), root);
+        }
+    }
+    let lost = |cluster: &String| {
+        let is_joined = |cluster: Arc<Cluster>| !cluster.metadata.deleting();
+        fleet.cluster(cluster).is_none() && state.cluster(cluster).is_some_and(is_joined)
+    };
+    waits || governance.replicas(root).keys().any(lost)
 }
 
 /// Decides about the replicas of a root, and writes them.
