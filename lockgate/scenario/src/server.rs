@@ -177,18 +177,29 @@ impl Server {
         let answer = self
             .send(Method::DELETE, &path, "application/json", options.to_string())
             .await?;
+        self.ended(resource, &present, &answer).await
+    }
+
+    /// The change that a server made of an object that was to end, by what it answered.
+    pub(crate) async fn ended(
+        &self,
+        resource: Resource,
+        present: &Value,
+        answer: &Value,
+    ) -> Result<Written, Problem> {
         // An object that others must let go of first comes back with the version of this change.
-        if answer["metadata"]["deletionTimestamp"].is_string() && answer["kind"] == present["kind"] {
-            let finalizers = answer["metadata"]["finalizers"].as_array().map_or(0, Vec::len);
-            if finalizers > 0 || answer["spec"]["finalizers"].is_array() {
-                return Ok(written(resource, &answer));
-            }
+        let has_some = |finalizers: &Value| finalizers.as_array().is_some_and(|all| !all.is_empty());
+        if answer["metadata"]["deletionTimestamp"].is_string()
+            && answer["metadata"]["uid"] == present["metadata"]["uid"]
+            && (has_some(&answer["metadata"]["finalizers"]) || has_some(&answer["spec"]["finalizers"]))
+        {
+            return Ok(written(resource, answer));
         }
-        let version = self.deletion(&resource, of, &present).await?;
+        let version = self.deletion(&resource, present).await?;
         Ok(Written {
             resource,
             version,
-            managed: is_managed(&present),
+            managed: is_managed(present),
         })
     }
 
@@ -249,12 +260,13 @@ impl Server {
     }
 
     /// The resource version at which an object went: its watch says.
-    async fn deletion(&self, resource: &Resource, of: &Reference, last: &Value) -> Result<u64, Problem> {
-        let version = last["metadata"]["resourceVersion"].as_str().unwrap_or("0");
+    async fn deletion(&self, resource: &Resource, last: &Value) -> Result<u64, Problem> {
+        let text = |key: &str| last["metadata"][key].as_str().unwrap_or("");
+        let (name, version) = (text("name"), text("resourceVersion"));
         let path = format!(
             "{}?watch=1&resourceVersion={version}&fieldSelector=metadata.name%3D{}&timeoutSeconds=30",
-            resource.collection(namespace_or_default(resource, &of.namespace)),
-            of.name
+            resource.collection(text("namespace")),
+            name
         );
         let mut events = self.watch(&path).await?;
         while let Some(event) = events.next().await? {
@@ -262,7 +274,10 @@ impl Server {
                 return Ok(version_of(&event["object"]));
             }
         }
-        Err(Problem::Broken(format!("{of} was deleted, but no watch says so")))
+        let kind = &resource.kind;
+        Err(Problem::Broken(format!(
+            "{kind} {name} was deleted, but no watch says so"
+        )))
     }
 
     /// One object; none when it, or its kind, is not there.

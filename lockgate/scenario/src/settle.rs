@@ -104,16 +104,22 @@ fn moving(
         return Some("somebody is about to wake up".to_owned());
     }
     for (place, change) in written {
-        // Nobody follows what is not managed on a member, and embedded servers tell more than their answers.
+        // Embedded servers tell more than their answers.
         let embedded = |site: &Site| matches!(site.watched, Watched::Embedded { .. });
-        if (*place != Place::Hub && !change.managed) || world.site(place).is_some_and(embedded) {
-            continue;
-        }
-        if let Some(unseen) = unseen(world, controllers, place, &change.resource, change.version) {
+        if !world.site(place).is_some_and(embedded)
+            && let Some(unseen) = unseen_change(world, controllers, place, change)
+        {
             return Some(unseen);
         }
     }
     for (place, site) in world.sites() {
+        if let Watched::Real(janitor) = &site.watched {
+            for change in janitor.written() {
+                if let Some(unseen) = unseen_change(world, controllers, &place, &change) {
+                    return Some(unseen);
+                }
+            }
+        }
         if let Watched::Embedded { tower, .. } = &site.watched {
             for (resource, version) in tower.newest(place != Place::Hub) {
                 if let Some(unseen) = unseen(world, controllers, &place, &resource, version) {
@@ -163,4 +169,16 @@ fn unseen(
     let seen = controllers.seen(place, resource)?;
     (seen < version)
         .then(|| format!("the controllers have seen {resource} on {place} up to {seen}, not {version}"))
+}
+
+/// The same of a change that somebody made on a real server. Nobody follows what is not managed on a member.
+fn unseen_change(
+    world: &World,
+    controllers: &dyn Controllers,
+    place: &Place,
+    change: &Written,
+) -> Option<String> {
+    let is_followed = *place == Place::Hub || change.managed;
+    let unseen = || unseen(world, controllers, place, &change.resource, change.version);
+    is_followed.then(unseen).flatten()
 }

@@ -264,7 +264,9 @@ impl Fleet {
             return BTreeSet::new();
         }
         let decided = self.undecided.remove(key);
-        decided.map(|decided| decided.roots.into_inner()).unwrap_or_default()
+        decided
+            .map(|decided| decided.roots.into_inner())
+            .unwrap_or_default()
     }
 
     /// Whether a root policy has to wait until a placement is decided; then it is woken when that is done.

@@ -1,15 +1,18 @@
 //! What a cluster's own controllers would do on a real API server that runs without them, as far as scenarios need it:
 //! end namespaces, and delete what has lost its owners.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::Method;
+use lockgate_hub::Resource;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::server::{Problem, Server};
+use crate::server::{Problem, Server, Written};
 
 /// The rest between two passes: they cost a handful of requests.
 const REST: Duration = Duration::from_millis(50);
@@ -26,8 +29,12 @@ pub(crate) struct Janitor {
     /// Passes that found nothing to do since something was done.
     quiet: Arc<AtomicU64>,
     passes: Arc<AtomicU64>,
+    written: Changes,
     task: JoinHandle<()>,
 }
+
+/// The newest change of each resource that was made here, of objects that are managed and of others.
+type Changes = Arc<Mutex<HashMap<(String, bool), Written>>>;
 
 impl Drop for Janitor {
     fn drop(&mut self) {
@@ -38,10 +45,11 @@ impl Drop for Janitor {
 impl Janitor {
     pub(crate) fn start(server: Server) -> Self {
         let (quiet, passes): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
-        let (told, counted) = (quiet.clone(), passes.clone());
+        let written = Changes::default();
+        let (told, counted, changes) = (quiet.clone(), passes.clone(), written.clone());
         let task = tokio::spawn(async move {
             loop {
-                match pass(&server).await {
+                match pass(&server, &changes).await {
                     Ok(false) => {
                         told.fetch_add(1, Ordering::AcqRel);
                     }
@@ -57,13 +65,23 @@ impl Janitor {
                 tokio::time::sleep(REST).await;
             }
         });
-        Self { quiet, passes, task }
+        Self {
+            quiet,
+            passes,
+            written,
+            task,
+        }
     }
 
     /// Something is owed until a whole pass, begun after the question, has found nothing: two quiet ones in a row.
     pub(crate) fn owed(&self) -> Option<String> {
         (self.quiet.load(Ordering::Acquire) < 2)
             .then(|| "namespaces and owners are being looked after".to_owned())
+    }
+
+    /// The changes that were made here: controllers must have seen them before anything is checked.
+    pub(crate) fn written(&self) -> Vec<Written> {
+        self.written.lock().values().cloned().collect()
     }
 
     /// A change was made from outside: look again before anything is called quiet.
@@ -78,11 +96,11 @@ impl Janitor {
 }
 
 /// One look at everything; says whether something was done, or is being done by the server.
-async fn pass(server: &Server) -> Result<bool, Problem> {
+async fn pass(server: &Server, changes: &Changes) -> Result<bool, Problem> {
     let mut acted = false;
     for namespace in server.items("/api/v1/namespaces").await? {
         if namespace["metadata"]["deletionTimestamp"].is_string() {
-            acted |= end(server, &namespace).await?;
+            acted |= end(server, &namespace, changes).await?;
         }
     }
     // The server itself deletes what a definition that ends has defined; that takes it a while.
@@ -105,15 +123,7 @@ async fn pass(server: &Server) -> Result<bool, Problem> {
             if item["metadata"]["deletionTimestamp"].is_string() || !is_orphan(server, &item).await? {
                 continue;
             }
-            let text = |key: &str| item["metadata"][key].as_str().unwrap_or("").to_owned();
-            let path = resource.object(&text("namespace"), &text("name"));
-            let options =
-                json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": text("uid")}});
-            tolerate(
-                server
-                    .send(Method::DELETE, &path, "application/json", options.to_string())
-                    .await,
-            )?;
+            delete(server, &resource, &item, changes).await?;
             acted = true;
         }
     }
@@ -146,7 +156,7 @@ async fn is_orphan(server: &Server, item: &Value) -> Result<bool, Problem> {
 }
 
 /// Deletes what is in a namespace, and ends the namespace when nothing is left.
-async fn end(server: &Server, namespace: &Value) -> Result<bool, Problem> {
+async fn end(server: &Server, namespace: &Value, changes: &Changes) -> Result<bool, Problem> {
     let name = namespace["metadata"]["name"].as_str().unwrap_or("");
     let (mut acted, mut left) = (false, false);
     for resource in server
@@ -160,9 +170,8 @@ async fn end(server: &Server, namespace: &Value) -> Result<bool, Problem> {
             if item["metadata"]["deletionTimestamp"].is_string() {
                 continue;
             }
-            let path = resource.object(name, item["metadata"]["name"].as_str().unwrap_or(""));
             // Something that may not be deleted is no work that is left to do.
-            acted |= tolerate(server.send(Method::DELETE, &path, "", String::new()).await)?;
+            acted |= delete(server, &resource, &item, changes).await?;
         }
     }
     if !left {
@@ -171,21 +180,48 @@ async fn end(server: &Server, namespace: &Value) -> Result<bool, Problem> {
         ended["kind"] = "Namespace".into();
         ended["spec"]["finalizers"] = json!([]);
         let path = format!("/api/v1/namespaces/{name}/finalize");
-        tolerate(
-            server
-                .send(Method::PUT, &path, "application/json", ended.to_string())
-                .await,
-        )?;
+        let answer = server
+            .send(Method::PUT, &path, "application/json", ended.to_string())
+            .await;
+        note(server, &Resource::namespaces(), namespace, answer, changes).await?;
         acted = true;
     }
     Ok(acted)
 }
 
-/// Others are at work too: what is gone or has changed is seen by the next pass. Says whether it was done.
-fn tolerate(answer: Result<Value, Problem>) -> Result<bool, Problem> {
-    match answer {
-        Ok(_) => Ok(true),
-        Err(Problem::Refused { .. }) => Ok(false),
-        Err(problem) => Err(problem),
-    }
+/// Deletes exactly this object; says whether that was done.
+async fn delete(
+    server: &Server,
+    resource: &Resource,
+    item: &Value,
+    changes: &Changes,
+) -> Result<bool, Problem> {
+    let text = |key: &str| item["metadata"][key].as_str().unwrap_or("");
+    let path = resource.object(text("namespace"), text("name"));
+    let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": text("uid")}});
+    let answer = server
+        .send(Method::DELETE, &path, "application/json", options.to_string())
+        .await;
+    note(server, resource, item, answer, changes).await
+}
+
+/// Notes what became of an object that was to end; says whether that was done. Others are at work too: what is gone or has
+/// changed is seen by the next pass.
+async fn note(
+    server: &Server,
+    resource: &Resource,
+    item: &Value,
+    answer: Result<Value, Problem>,
+    changes: &Changes,
+) -> Result<bool, Problem> {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(Problem::Refused { .. }) => return Ok(false),
+        Err(problem) => return Err(problem),
+    };
+    let written = server.ended(resource.clone(), item, &answer).await?;
+    changes
+        .lock()
+        .insert((resource.to_string(), written.managed), written);
+    Ok(true)
 }
