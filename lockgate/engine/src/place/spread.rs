@@ -211,7 +211,7 @@ fn one_after_the_other<'a>(
     let mut chosen: Vec<Fit<'a>> = Vec::new();
     for (field, values) in &values {
         for value in values {
-            let has = |fit: &Fit<'_>| field.of(fit.cluster).contains(&value.as_str());
+            let has = |fit: &Fit<'_>| field.of(fit.cluster).contains(value);
             if chosen.iter().any(has) {
                 continue;
             }
@@ -251,13 +251,15 @@ fn at_all<'a>(
     };
     for (field, _) in fields {
         let values = choice.chosen.iter().flat_map(|fit| field.of(fit.cluster));
-        let values: BTreeSet<String> = values.map(str::to_owned).collect();
-        choice.values.push((*field, values.into_iter().collect()));
+        let values: BTreeSet<&String> = values.collect();
+        choice
+            .values
+            .push((*field, values.into_iter().cloned().collect()));
     }
     for (index, fit) in fits.iter().copied().enumerate() {
         let is_inside = |(field, values): &(Field, Vec<String>)| {
-            let mut own = field.of(fit.cluster).into_iter();
-            own.all(|value| values.iter().any(|chosen| chosen == value))
+            let mut own = field.of(fit.cluster).iter();
+            own.all(|value| values.contains(value))
         };
         if found.contains(&index) {
             continue;
@@ -294,8 +296,7 @@ fn make_room(choice: &mut Chosen<'_>, replicas: i64) {
         if room(chosen) >= replicas || spare.is_empty() {
             return;
         }
-        let has =
-            |fit: &Fit<'_>, field: &Field, value: &String| field.of(fit.cluster).contains(&value.as_str());
+        let has = |fit: &Fit<'_>, field: &Field, value: &String| field.of(fit.cluster).contains(value);
         // The groups of which this is the only one.
         let alone: Vec<(&Field, &String)> = values
             .iter()

@@ -151,7 +151,7 @@ impl fmt::Display for Mismatch<'_> {
                     "it asks for a {field} {operator} ({}), and ",
                     rule.values.join(",")
                 )?;
-                match rule.field.of(cluster).as_slice() {
+                match rule.field.of(cluster) {
                     [] => write!(f, "the cluster has no {field}"),
                     values => write!(f, "the cluster's is {}", values.join(",")),
                 }
@@ -189,18 +189,28 @@ impl Field {
     }
 
     /// A cluster's values. Empty ones count as absent; the older `zone` counts where `zones` is not set.
-    pub(crate) fn of(self, cluster: &Cluster) -> Vec<&str> {
+    pub(crate) fn of(self, cluster: &Cluster) -> &[String] {
         let spec = &cluster.spec;
         let single = match self {
             Self::Provider => &spec.provider,
             Self::Region => &spec.region,
             Self::Zone if spec.zones.is_empty() => &spec.zone,
-            Self::Zone => return spec.zones.iter().map(String::as_str).collect(),
+            Self::Zone => return &spec.zones,
         };
-        Some(single.as_str())
-            .filter(|value| !value.is_empty())
-            .into_iter()
-            .collect()
+        match single.is_empty() {
+            true => &[],
+            false => std::slice::from_ref(single),
+        }
+    }
+
+    /// A cluster's values, each once.
+    pub(crate) fn each(self, cluster: &Cluster) -> impl Iterator<Item = &str> {
+        let all = self.of(cluster);
+        let is_new = |(place, value): &(usize, &String)| !all[..*place].contains(value);
+        all.iter()
+            .enumerate()
+            .filter(is_new)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -237,7 +247,7 @@ impl FieldRule {
             .field
             .of(cluster)
             .iter()
-            .any(|value| self.values.iter().any(|wanted| wanted == value));
+            .any(|value| self.values.contains(value));
         common != self.negated
     }
 }

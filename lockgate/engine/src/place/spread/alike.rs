@@ -14,6 +14,9 @@ pub(super) enum Demand {
     AtLeast(usize),
 }
 
+/// What ends the groups of a field in the line of a cluster; no group has this place.
+const END: usize = usize::MAX;
+
 /// The clusters that fit, by kinds.
 pub(super) struct Kinds {
     all: Vec<Alike>,
@@ -48,62 +51,56 @@ impl Kinds {
     ) -> Self {
         let groups: HashMap<&str, usize> = groups.enumerate().map(|(place, value)| (value, place)).collect();
         let mut values: Vec<HashMap<&str, usize>> = vec![HashMap::new(); others.len()];
-        let mut known: HashMap<Vec<Vec<usize>>, usize> = HashMap::new();
+        let mut known: HashMap<Vec<usize>, usize> = HashMap::new();
+        // The groups of one cluster, one field after the other, with an end to each. It is kept for new kinds only.
+        let mut line: Vec<usize> = Vec::new();
         let mut kinds = Self {
             all: Vec::new(),
             by_group: vec![Vec::new(); groups.len()],
             outside: Vec::new(),
-            others: Vec::new(),
+            others: others.iter().map(|(_, demand)| (0, *demand)).collect(),
         };
         for (place, fit) in fits.iter().enumerate() {
-            let own = field.of(fit.cluster);
-            let mut key: Vec<Vec<usize>> = vec![
-                own.iter()
-                    .filter_map(|value| groups.get(value).copied())
-                    .collect(),
-            ];
+            line.clear();
+            let own = field.each(fit.cluster);
+            put_part(&mut line, own.filter_map(|value| groups.get(value).copied()));
             for ((field, _), values) in others.iter().zip(&mut values) {
-                let own = field.of(fit.cluster).into_iter();
-                key.push(
-                    own.map(|value| {
-                        let next = values.len();
-                        *values.entry(value).or_insert(next)
-                    })
-                    .collect(),
-                );
+                let of_field = field.each(fit.cluster).map(|value| {
+                    let next = values.len();
+                    *values.entry(value).or_insert(next)
+                });
+                put_part(&mut line, of_field);
             }
-            for part in &mut key {
-                part.sort_unstable();
-                part.dedup();
-            }
-            let at = match known.get(&key) {
+            let at = match known.get(line.as_slice()) {
                 Some(at) => *at,
-                None => kinds.add(&key, place),
+                None => {
+                    let at = kinds.add(&line, place);
+                    known.insert(line.clone(), at);
+                    at
+                }
             };
-            known.entry(key).or_insert(at);
             kinds.all[at].put(fit.capacity(), place);
         }
         for kind in &mut kinds.all {
             kind.rooms.sort_unstable_by_key(|room| Reverse(*room));
         }
-        kinds.others = values
-            .iter()
-            .zip(others)
-            .map(|(values, (_, demand))| (values.len(), *demand))
-            .collect();
+        for ((size, _), values) in kinds.others.iter_mut().zip(&values) {
+            *size = values.len();
+        }
         kinds
     }
 
-    fn add(&mut self, key: &[Vec<usize>], place: usize) -> usize {
+    fn add(&mut self, line: &[usize], place: usize) -> usize {
         let at = self.all.len();
-        let own = key.first().cloned().unwrap_or_default();
+        let mut parts = line.split(|group| *group == END).map(<[usize]>::to_vec);
+        let own = parts.next().unwrap_or_default();
         match own.first() {
             Some(group) => self.by_group[*group].push(at),
             None => self.outside.push(at),
         }
         self.all.push(Alike {
             own,
-            others: key.get(1..).unwrap_or_default().to_vec(),
+            others: parts.take(self.others.len()).collect(),
             rooms: Vec::new(),
             richest: place,
         });
@@ -160,6 +157,14 @@ impl Kinds {
         }
         room.saturating_add(richest(rest, clusters.saturating_sub(count)))
     }
+}
+
+/// Adds the groups of one field to the line of a cluster, in order.
+fn put_part(line: &mut Vec<usize>, groups: impl Iterator<Item = usize>) {
+    let begun = line.len();
+    line.extend(groups);
+    line[begun..].sort_unstable();
+    line.push(END);
 }
 
 impl Alike {

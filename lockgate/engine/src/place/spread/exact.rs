@@ -67,8 +67,9 @@ pub(super) fn search(
     let mut alike: BTreeMap<Vec<Vec<&str>>, Vec<usize>> = BTreeMap::new();
     for (index, fit) in fits.iter().enumerate() {
         let values = fields.iter().map(|(field, _)| {
-            let values: BTreeSet<&str> = field.of(fit.cluster).into_iter().collect();
-            values.into_iter().collect()
+            let mut values: Vec<&str> = field.each(fit.cluster).collect();
+            values.sort_unstable();
+            values
         });
         alike.entry(values.collect()).or_default().push(index);
     }

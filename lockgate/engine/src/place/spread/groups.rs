@@ -129,10 +129,8 @@ pub(super) fn narrow<'a>(
     };
     let values: Vec<String> = best.iter().map(|index| groups[*index].value.clone()).collect();
     let (kept, left) = fits.into_iter().partition(|fit| {
-        field
-            .of(fit.cluster)
-            .iter()
-            .all(|v| values.iter().any(|x| x == v))
+        let mut own = field.of(fit.cluster).iter();
+        own.all(|value| values.contains(value))
     });
     Ok(Narrowed { kept, left, values })
 }
@@ -141,7 +139,7 @@ pub(super) fn narrow<'a>(
 fn groups(fits: &[Fit<'_>], field: Field, limits: Limits, by_cluster: Limits, want: Want) -> Vec<Group> {
     let mut members: BTreeMap<&str, Vec<&Fit<'_>>> = BTreeMap::new();
     for fit in fits {
-        for value in field.of(fit.cluster) {
+        for value in field.each(fit.cluster) {
             members.entry(value).or_default().push(fit);
         }
     }

@@ -299,6 +299,13 @@ fn many_clusters_are_met_together() {
 }
 
 #[test]
+fn a_zone_that_a_cluster_names_twice_is_one() {
+    let world = ["a aws eu z1,z1,z1 10", "b aws eu z2 10", "c aws eu z2 10"];
+    let zones = [constraint("zone", 1, 1), constraint("cluster", 1, 9)];
+    assert_eq!(chosen(&world, 1, &zones, &Value::Null, &[]), "b c");
+}
+
+#[test]
 fn a_cluster_in_several_zones_has_its_room_once() {
     let lines = ["a p r z1,z2 10", "b p r z3 8", "c p r z4 8"];
     let two = [constraint("zone", 2, 2)];
