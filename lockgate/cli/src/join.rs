@@ -12,7 +12,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use clap::Args;
 use lockgate_api::{Cluster, Condition};
-use lockgate_hub::clusters::join::{JoinError, JoinRequest, check, join_member};
+use lockgate_hub::clusters::join::{JoinError, JoinRequest, check, join_member, refuse_hub};
 use lockgate_hub::clusters::rights;
 use lockgate_hub::{Link, LinkError, Resource};
 
@@ -95,11 +95,13 @@ async fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         request.endpoint = endpoint.filter(|url| !url.is_empty()).unwrap_or(request.endpoint);
     }
     let links = (Link::new(hub.client.clone()), Link::new(member.client.clone()));
+    let refused = |error| failure(error, &hub.url, &member.url);
+    refuse_hub(&links.0, &links.1).await.map_err(refused)?;
     let joined = join_member(&links.0, &links.1, &request, &mut |line| {
         print::out(&format!("  {line}\n"));
     })
     .await
-    .map_err(|error| failure(error, &hub.url, &member.url))?;
+    .map_err(refused)?;
     print::out(&granted(&request.name));
     if let Some(until) = joined.token_until {
         print::out(&format!(

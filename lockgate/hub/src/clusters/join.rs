@@ -85,6 +85,12 @@ pub enum JoinError {
     /// Another member has this name.
     #[error("the name {0:?} is taken by another cluster: choose another name")]
     NameTaken(String),
+    /// The member is the hub.
+    #[error(
+        "this cluster is the hub itself: its objects are the templates, and would be copies of themselves. Name a member's kubeconfig or \
+         context"
+    )]
+    IsHub,
     /// The hub does not know Clusters.
     #[error(
         "the hub does not serve Clusters: install the definitions with `lockgate crds | kubectl apply --server-side -f -`"
@@ -150,6 +156,16 @@ pub fn check(request: &JoinRequest) -> Result<(), JoinError> {
         return Err(JoinError::Invalid("the member has no URL".to_owned()));
     }
     Ok(())
+}
+
+/// Refuses a member that is the hub: its objects are the templates, and whoever removed the copies would delete those. Who may
+/// not look on the hub is told nothing.
+pub async fn refuse_hub(hub_link: &Link, member_link: &Link) -> Result<(), JoinError> {
+    let member = cluster_id(member_link).await?;
+    match cluster_id(hub_link).await {
+        Ok(hub) if hub == member => Err(JoinError::IsHub),
+        _ => Ok(()),
+    }
 }
 
 /// Lets a cluster join. `report` is told each thing that was done.

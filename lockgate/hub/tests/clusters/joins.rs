@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lockgate_hub::clusters::join::{JoinError, JoinRequest};
+use lockgate_hub::clusters::join::{JoinError, JoinRequest, refuse_hub};
 use lockgate_hub::clusters::rights;
 use lockgate_hub::{ClusterChange, Link, Resource};
 use serde_json::{Value, json};
@@ -133,6 +133,9 @@ async fn a_cluster_joins_once() {
         let taken = world.try_join(&other, &other.request("m1")).await;
         assert_eq!(taken, Err(JoinError::NameTaken("m1".into())));
         assert_eq!(world.cluster("m2").await, Value::Null);
+        assert_eq!(refuse_hub(&world.hub.link, &other.link).await, Ok(()));
+        let itself = refuse_hub(&world.hub.link, &world.hub.link).await;
+        assert_eq!(itself, Err(JoinError::IsHub));
 
         // Bringing it up to date is no second join, and writes nothing if nothing changed.
         until(|| async { world.clusters.idle() }).await;
