@@ -152,7 +152,10 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     claim::preemption(&policy, state.gates, is_namespaced, now, &mut status);
     claim::effective(&policy, state.gates, now, &mut status);
     let unserved = |selector: &lockgate_api::ResourceSelector| {
-        state.kinds.unserved(&selector.api_version, &selector.kind)
+        let (api_version, kind) = (&selector.api_version, &selector.kind);
+        let has_none = || !key.namespace.is_empty() && is_namespaced(selector) == Some(false);
+        let unserved = state.kinds.unserved(api_version, kind);
+        unserved.or_else(|| has_none().then_some(claim::Unserved::NotNamespaced))
     };
     claim::kinds_served(&policy, unserved, now, &mut status);
     if status == before {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::binding::{activated_spec, held_suspension};
 use super::mark::set;
 use super::{Act, Because, Claim, Decision, Record};
-use crate::object;
+use crate::{object, render};
 
 impl Decision {
     /// The template with this decision's claim and, while it has no binding, its record; `None` if it is so already.
@@ -112,6 +112,11 @@ impl Decision {
     /// The holder says what was activated: the binding says so too.
     fn keep(&self, policy: &PropagationPolicy, template: &Value, refresh: bool, binding: &mut Binding) {
         suspend(policy, binding);
+        if let Some(workload) = render::workload(template) {
+            // Nobody but the template says how much of it there is, also if somebody wrote something else to the binding.
+            binding.spec.replicas = workload.replicas;
+            binding.spec.replica_requirements = workload.requirements;
+        }
         let claim = Claim::by(policy);
         let old = Record::find(template, Some(binding));
         let settled = !refresh

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lockgate_api::PropagationPolicy;
 
+use super::binding::propagation_differs;
 use super::record::Past;
 use super::{Claim, ClaimInput, ClaimKind};
 use crate::selector::policy_match;
@@ -58,8 +59,17 @@ fn managed(input: &ClaimInput<'_>, past: &Past, claim: Option<&Claim>) -> bool {
 /// The policy behind a claim: it exists, with the same id, and still matches.
 fn find(input: &ClaimInput<'_>, claim: &Claim) -> Option<Arc<PropagationPolicy>> {
     let policy = input.policies.get(&claim.namespace, &claim.name)?;
-    (policy.permanent_id() == claim.id && policy_match(policy, input.template).is_some())
-        .then(|| policy.clone())
+    let is_same = policy.permanent_id() == claim.id || is_restored(input, policy);
+    (is_same && policy_match(policy, input.template).is_some()).then(|| policy.clone())
+}
+
+/// Whether a policy that has the name of the owner, and another id, counts as the owner: where that moves nothing. A backup
+/// brings policies back with new uids, and whoever else matches would move what nobody asked to move. One that says something
+/// else than what was activated is another policy, and competes with all.
+fn is_restored(input: &ClaimInput<'_>, policy: &PropagationPolicy) -> bool {
+    input.binding.is_some_and(|binding| {
+        input.gates.static_policy || policy.spec.is_lazy() || !propagation_differs(policy, binding)
+    })
 }
 
 /// The policy that takes the template from its holder: `preemption: Always`, the template named by its selectors, and a

@@ -199,6 +199,8 @@ pub enum Unserved {
     NotServed,
     /// The hub serves it, and does not show its objects.
     NotShown(String),
+    /// Its objects have no namespace, and the policy is about those of its own.
+    NotNamespaced,
     /// It is one that is never propagated.
     Never,
 }
@@ -217,6 +219,9 @@ pub fn kinds_served(
         let words = match &why {
             Unserved::NotServed => "the hub does not serve it".to_owned(),
             Unserved::NotShown(error) => format!("the hub does not show its objects: {error}"),
+            Unserved::NotNamespaced => {
+                "its objects are in no namespace: use a ClusterPropagationPolicy".to_owned()
+            }
             Unserved::Never => "it is never propagated".to_owned(),
         };
         let line = format!("{} {} ({words})", selector.api_version, selector.kind);
@@ -233,6 +238,7 @@ pub fn kinds_served(
     let reason = match first {
         Unserved::NotServed => "NotServed",
         Unserved::NotShown(_) => "NotShown",
+        Unserved::NotNamespaced => "NotNamespaced",
         Unserved::Never => "NeverPropagated",
     };
     let more = told.len().saturating_sub(NAMED);

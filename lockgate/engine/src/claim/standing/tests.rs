@@ -232,12 +232,14 @@ fn kinds_of_which_nothing_goes_are_named_once_each() {
             {"apiVersion": "apps/v1", "kind": "Deploymint", "name": "a"},
             {"apiVersion": "apps/v1", "kind": "Deploymint", "name": "b"},
             {"apiVersion": "example.org/v1", "kind": "Widget"},
+            {"apiVersion": "v1", "kind": "Namespace", "name": "a"},
         ]}),
     );
     let mut status = PropagationStatus::default();
     let told = |selector: &ResourceSelector| match selector.kind.as_str() {
         "Deploymint" => Some(Unserved::NotServed),
         "Widget" => Some(Unserved::NotShown("conversion failed".into())),
+        "Namespace" => Some(Unserved::NotNamespaced),
         _ => None,
     };
     kinds_served(&policy, told, NOW, &mut status);
@@ -249,7 +251,8 @@ fn kinds_of_which_nothing_goes_are_named_once_each() {
     assert_eq!(
         condition.message,
         "nothing is propagated of apps/v1 Deploymint (the hub does not serve it), example.org/v1 Widget (the hub does not \
-         show its objects: conversion failed)"
+         show its objects: conversion failed), v1 Namespace (its objects are in no namespace: use a \
+         ClusterPropagationPolicy)"
     );
     kinds_served(&policy, |_| None, NOW, &mut status);
     assert_eq!(Condition::find(&status.conditions, "KindsServed"), None);

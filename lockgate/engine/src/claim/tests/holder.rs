@@ -81,17 +81,47 @@ fn a_holder_that_is_deleted_is_followed_by_the_next() {
 }
 
 #[test]
-fn a_policy_of_the_same_name_is_another_one() {
+fn a_policy_of_the_same_name_that_says_something_else_is_another_one() {
     each(|mut w| {
         w.apply(rule("p", "m1")).create().then("p/p m1");
         let before = Claim::on_template(w.template.as_ref().unwrap());
         // Better in match order: it would not get the template if the claim still counted.
         w.delete("p")
-            .apply(rule("p", "m1"))
+            .apply(rule("p", "m3"))
             .apply(rule("q", "m2").priority(1))
             .then("q/q m2");
-        w.delete("q").then("p/p m1");
+        w.delete("q").then("p/p m3");
         assert_ne!(Claim::on_template(w.template.as_ref().unwrap()), before);
+    });
+}
+
+#[test]
+fn a_policy_that_is_restored_moves_nothing() {
+    let better = || rule("q", "m2").priority(1);
+    each(|mut w| {
+        w.apply(rule("p", "m1")).create().then("p/p m1");
+        let before = Claim::on_template(w.template.as_ref().unwrap());
+        w.delete("p")
+            .apply(rule("p", "m1"))
+            .apply(better())
+            .then("p/p m1");
+        let claim = Claim::on_template(w.template.as_ref().unwrap());
+        assert_ne!(claim, before, "the claim names the policy as it is now");
+        assert_eq!(Claim::on_binding(&w.binding.as_ref().unwrap().metadata), claim);
+        w.apply(rule("p", "m4")).then("p/p m4");
+    });
+    // What waits goes on waiting.
+    each(|mut w| {
+        w.apply(rule("p", "m1").lazy()).create().settle();
+        w.scale(4).settle();
+        assert_eq!(w.clusters(), ["m1"]);
+        w.apply(rule("p", "m3").lazy()).settle();
+        w.delete("p")
+            .apply(rule("p", "m3").lazy())
+            .apply(better())
+            .settle();
+        assert_eq!(w.clusters(), ["m1"]);
+        w.scale(5).then("p/p m3");
     });
 }
 
