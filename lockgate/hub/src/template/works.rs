@@ -126,18 +126,23 @@ impl Walk<'_> {
         let mut keeping = Vec::new();
         let moves =
             || gate::divides(&binding.spec) || render::may_set_replicas(plan.template, plan.overrides);
-        if gate.is_open() && self.fewer_wait(&shares, &changes) && moves() {
+        let waits = match gate.is_open() {
+            false => None,
+            // What must be gone first is not gone: nobody gets more in its place.
+            true if purging => Some(Motion::More),
             // Fewer replicas are a removal: they come when those who get more have them.
-            for (share, change) in &mut changes {
-                let Some((has, _)) = change.replicas.filter(|_| change.motion() == Some(Motion::Fewer))
-                else {
-                    continue;
-                };
-                let step = GateStep::keeping(has);
-                if let Ok(kept) = self.work(binding, share, &plan, Some(&step), &holds) {
+            true => (self.fewer_wait(&shares, &changes) && moves()).then_some(Motion::Fewer),
+        };
+        for (share, change) in changes.iter_mut().filter(|_| waits.is_some()) {
+            let Some((has, _)) = change.replicas.filter(|_| change.motion() == waits) else {
+                continue;
+            };
+            let step = GateStep::keeping(has);
+            if let Ok(kept) = self.work(binding, share, &plan, Some(&step), &holds) {
+                if !purging {
                     keeping.push((share.cluster.metadata.name.clone(), has));
-                    change.work = kept.and_then(|kept| kept.work);
                 }
+                change.work = kept.and_then(|kept| kept.work);
             }
         }
         // Before anything is written: what is told meanwhile must not say that all is rendered.
