@@ -75,6 +75,19 @@ impl ObjectMeta {
             .iter()
             .find(|owner| owner.controller == Some(true))
     }
+
+    /// Makes it that of an object to be created: without what the server gave to the one before.
+    pub fn make_new(&mut self) {
+        *self = Self {
+            name: std::mem::take(&mut self.name),
+            namespace: std::mem::take(&mut self.namespace),
+            labels: std::mem::take(&mut self.labels),
+            annotations: std::mem::take(&mut self.annotations),
+            finalizers: std::mem::take(&mut self.finalizers),
+            owner_references: std::mem::take(&mut self.owner_references),
+            ..Self::default()
+        };
+    }
 }
 
 pub(crate) fn is_zero(value: &i64) -> bool {

@@ -249,6 +249,7 @@ impl Hub {
             unmeasured: Default::default(),
             works_by_name: Default::default(),
             works_marked: Default::default(),
+            lost_bindings: Default::default(),
             bound_kinds: Default::default(),
             runs: Default::default(),
             ways_back: Default::default(),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use lockgate_api::{ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy, keys, names};
-use lockgate_engine::{TemplateId, claim};
+use lockgate_engine::{TemplateId, claim, dispatch};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -24,8 +24,8 @@ use crate::vanished;
 
 use self::waking::{tell_rollout, wake_waiting_for_override};
 pub(crate) use self::waking::{
-    wake_bound, wake_fleet, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namespaces,
-    wake_selected, wake_unplaced,
+    wake_bound, wake_fleet, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namesakes,
+    wake_namespaces, wake_selected, wake_unplaced,
 };
 
 #[derive(Deserialize)]
@@ -347,6 +347,20 @@ fn is_marked(cached: &Cached) -> bool {
     cached.mentions(keys::INSTRUCTION) && head(cached).is_some_and(|head| head.work.is_marked())
 }
 
+/// Follows the kind of a Work whose binding is not there: whoever deletes the template wants the copies gone all the same.
+fn want_kind(state: &State, head: &Head) {
+    let Some(id) = &head.id else { return };
+    let (bindings, _) = state.bindings(&id.namespace);
+    if bindings.get(&template::binding_key(id)).is_none()
+        && state
+            .bound_kinds
+            .lock()
+            .insert((id.api_version.clone(), id.kind.clone()))
+    {
+        state.kinds.look();
+    }
+}
+
 /// A Work changed.
 pub(crate) fn work(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
@@ -399,6 +413,9 @@ pub(crate) fn work(state: &State, change: &Change) {
         return;
     }
     let (old, new) = (told(&change.old), told(&change.new));
+    if let Some(head) = new.as_ref().filter(|head| !dispatch::is_stranger(&head.work)) {
+        want_kind(state, head);
+    }
     let spec_moved = match (&old, &new) {
         (Some(old), Some(new)) => {
             let (old, new) = (&old.work.metadata, &new.work.metadata);

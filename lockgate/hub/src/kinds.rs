@@ -1,4 +1,4 @@
-//! The kinds of templates: those that a policy or a binding names, and Namespaces. Each is followed from the moment that it is
+//! The kinds of templates: those that a policy, a binding or a Work names, and Namespaces. Each is followed from the moment that it is
 //! wanted and served; a new definition is noticed at once.
 //!
 //! A policy may have gone while nobody looked, and left a claim on a template that waited for it: kinds that no policy and no
@@ -109,6 +109,11 @@ impl Kinds {
     pub(crate) fn is_going(&self, api_version: &str, kind: &str) -> bool {
         self.definition(api_version, kind)
             .is_some_and(|definition| !definition["metadata"]["deletionTimestamp"].is_null())
+    }
+
+    /// Whether a kind has a definition, as far as is known, and is not one that every server has.
+    pub(crate) fn is_defined(&self, api_version: &str, kind: &str) -> bool {
+        self.definition(api_version, kind).is_some()
     }
 
     /// Every kind that is followed.
@@ -393,6 +398,18 @@ async fn introduce(state: Weak<State>, (api_version, kind_name): KindId, kind: A
     }
     look_at_policies(&state, &api_version, &kind_name);
     kind.introduced.store(true, Ordering::Release);
+    let (mut troubles, weak) = (kind.cache.troubles(), Arc::downgrade(&state));
+    drop((kind, state));
+    // Whether it is served from now on is told by those who name it.
+    let mut told = None;
+    while troubles.changed().await.is_ok() {
+        let Some(state) = weak.upgrade() else { return };
+        let unserved = state.kinds.unserved(&api_version, &kind_name);
+        if unserved != told {
+            look_at_policies(&state, &api_version, &kind_name);
+            told = unserved;
+        }
+    }
 }
 
 /// What the policies that name a kind say of it may be something else now.

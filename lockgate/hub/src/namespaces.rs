@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lockgate_api::meta::OwnerReference;
 use lockgate_api::ocm::CLUSTER_NAMESPACE;
-use lockgate_api::{BindingSpec, Cluster, Work, keys, names};
+use lockgate_api::{BindingSpec, Cluster, ObjectMeta, Work, keys, names};
 use lockgate_engine::claim::{self, Claim};
 use lockgate_engine::gate::{Holds, ReleaseInput};
 use lockgate_engine::render::RenderError;
@@ -236,7 +236,8 @@ async fn gone(state: &State, name: &str) -> Result<(), PassError> {
         namespace: String::new(),
         name: name.to_owned(),
     };
-    if template::presence(state, &id).await? != template::Presence::Gone {
+    // No definition stands behind a Namespace, whenever its Works were made.
+    if template::presence(state, &id, &ObjectMeta::default()).await? != template::Presence::Gone {
         return Ok(());
     }
     for cached in works {

@@ -100,7 +100,10 @@ pub(crate) struct State {
     pub(crate) verdicts: Mutex<HashMap<TemplateId, Verdict>>,
     /// Templates whose status somebody else writes, too.
     pub(crate) status_disputes: Mutex<HashMap<TemplateId, StatusDispute>>,
-    /// The kinds that bindings name.
+    /// Bindings that somebody deleted and that are to be made again, and those of templates that were replaced by others of
+    /// their name.
+    pub(crate) lost_bindings: Mutex<HashMap<TemplateId, Binding>>,
+    /// The kinds that bindings name, and Works without one.
     pub(crate) bound_kinds: Mutex<BTreeSet<KindId>>,
     pub(crate) templates: Queue<TemplateId>,
     /// Templates whose status, and whose bindings' status, need attention.

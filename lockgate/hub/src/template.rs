@@ -55,8 +55,8 @@ pub(crate) use revisions::Stored;
 pub use works::derived_id;
 pub(crate) use works::{placed, put_rendered, removal, targets};
 pub(crate) use writes::{
-    delete, delete_work, encode, encode_status, refresh, refresh_work, release_work, replace_status,
-    write_work, write_work_status,
+    delete, delete_work, encode, encode_status, make_work_again, refresh, refresh_work, release_work,
+    replace_status, write_work, write_work_status,
 };
 
 /// How long a status waits for more to tell.
@@ -156,18 +156,17 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         policies::forget(state, id);
         return gone::gone(state, id, &kind.resource).await;
     }
-    if state.kinds.skips.skip_template(&template).is_some() {
-        policies::forget(state, id);
-        return Ok(());
-    }
     let (cache, _) = state.bindings(&id.namespace);
     let binding = state::binding(cache, &binding_key(id));
     let own = binding.as_ref().filter(|binding| is_for(binding, id));
-    if reserved::is_reserved(state, id, &template, own) {
+    let is_left_alone = state.kinds.skips.skip_template(&template).is_some()
+        || reserved::is_reserved(state, id, &template, own);
+    if is_left_alone {
         policies::forget(state, id);
-        return Ok(());
-    }
-    if let Some(binding) = &binding
+        if own.is_none_or(|own| !own.metadata.deleting()) {
+            return Ok(());
+        }
+    } else if let Some(binding) = &binding
         && !is_for(binding, id)
     {
         // Names of bindings carry no group, so that two kinds of one name share them. The first keeps it.
@@ -181,7 +180,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
             .warn(&EventTarget::of_value(&template), "ApplyPolicyFailed", &message);
         return Ok(());
     }
-    if versions::is_elsewhere(state, id, &template, binding.as_ref()) {
+    if !is_left_alone && versions::is_elsewhere(state, id, &template, binding.as_ref()) {
         policies::forget(state, id);
         return Ok(());
     }
@@ -196,6 +195,10 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         render,
     };
     walk.settle_binding().await?;
+    if is_left_alone {
+        // What was sent stays as it is, and so does what says so.
+        return Ok(());
+    }
     let result = walk.run().await;
     // A write whose answer did not come may have happened.
     if !matches!(result, Err(PassError::Link { .. })) {
@@ -374,6 +377,9 @@ impl Walk<'_> {
         let before = self.binding.clone();
         let mut binding = before.clone().unwrap_or_default();
         self.identify(&mut binding);
+        if before.is_none() {
+            self.inherit(&mut binding);
+        }
         self.forget_carried(&mut binding);
         decision.bind(&self.template, &mut binding);
         let (mut uninterpreted, mut stored, mut left) = (None, None, Vec::new());
@@ -442,8 +448,9 @@ impl Walk<'_> {
             }
             return Err(error);
         }
+        self.state.lost_bindings.lock().remove(self.id);
         if let Some(binding) = &self.binding {
-            if moved {
+            if moved && !binding.spec.clusters.is_empty() {
                 self.tell_placed(binding);
             }
             self.tell_left(binding, &left);

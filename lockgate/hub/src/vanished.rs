@@ -100,7 +100,7 @@ pub(crate) async fn pass(state: &State, kind: Kind, key: &Key) -> Result<(), Pas
 }
 
 /// Whether an object that is gone went with its definition: that one is gone or going, or was made after the object.
-fn went_with(definition: Option<&Value>, object: &ObjectMeta) -> bool {
+pub(crate) fn went_with(definition: Option<&Value>, object: &ObjectMeta) -> bool {
     let Some(definition) = definition else {
         return true;
     };
@@ -110,7 +110,8 @@ fn went_with(definition: Option<&Value>, object: &ObjectMeta) -> bool {
     !metadata["deletionTimestamp"].is_null() || made > object.creation_timestamp.as_deref()
 }
 
-async fn read(state: &State, path: &str) -> Result<Option<Value>, PassError> {
+/// An object by the server's own word; none where it is not there.
+pub(crate) async fn read(state: &State, path: &str) -> Result<Option<Value>, PassError> {
     let what = "failed to ask for what is gone";
     match state.link.get(path).await {
         Ok(body) => serde_json::from_slice(&body)

@@ -8,7 +8,7 @@ use lockgate_engine::cluster::Difference;
 use serde::Deserialize;
 
 use super::bound;
-use crate::cache::Cached;
+use crate::cache::{Cached, Key};
 use crate::chores::Chore;
 use crate::kinds::KindId;
 use crate::state::{self, State, WALK};
@@ -232,6 +232,29 @@ pub(crate) fn wake_inside(state: &State, namespace: &str) {
                 name: cached.key.name.to_string(),
             };
             state.templates.add_bulk(id, WALK);
+        }
+    }
+}
+
+/// A template and its binding are gone: one of another group, whose kind and name are the same, may have waited for the
+/// binding's name.
+pub(crate) fn wake_namesakes(state: &State, gone: &TemplateId) {
+    let key = Key::new(&gone.namespace, &gone.name);
+    for ((api_version, kind), served) in state.kinds.all() {
+        if kind.eq_ignore_ascii_case(&gone.kind)
+            && served.resource.group != gone.group()
+            && served.cache.get(&key).is_some()
+        {
+            let (namespace, name) = (gone.namespace.clone(), gone.name.clone());
+            state.templates.add(
+                TemplateId {
+                    api_version,
+                    kind,
+                    namespace,
+                    name,
+                },
+                WALK,
+            );
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Whether a Work that is being deleted takes the member's object with it.
 //!
 //! A member's object is deleted only if its template is gone or going by the server's own word, if the gate released the
-//! removal, if a failover purges directly, or if an unjoin was told to. A Work that somebody deleted by hand is made again and the member is not touched.
+//! removal, if a failover purges directly, or if an unjoin was told to. A Work that somebody deleted by hand is made again, as it was,
+//! and the member is not touched.
 
-use lockgate_api::{Binding, Cluster, Work, keys};
+use lockgate_api::{Binding, Cluster, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::Claim;
 use lockgate_engine::cluster::Workloads;
 use lockgate_engine::failover;
-use lockgate_engine::gate::Removal;
+use lockgate_engine::gate::{self, Removal};
+use lockgate_engine::observe;
 
 use super::dispatching::SendError;
 use crate::cache::Key;
@@ -24,8 +26,10 @@ pub(crate) enum Due {
     Remove,
     /// It is kept without our marks: the cluster leaves.
     Keep,
-    /// It is not touched: the Work will be made again.
+    /// It is not touched, and the Work is made again as it was: whether it can be rendered now is another matter.
     Untouched,
+    /// Nobody has to do with it here.
+    Nothing,
     /// Nobody can tell yet.
     NotYet(String),
 }
@@ -76,6 +80,14 @@ pub(crate) fn may_leave(state: &State, cluster: &Cluster, work: &Work) -> Result
         return Ok(());
     }
     match template::removal(state, &id, &binding) {
+        // Where every cluster has all of it, one that refuses its copy keeps no other from leaving while somebody has one.
+        Removal::WaitFor(clusters)
+            if !gate::divides(&binding.spec)
+                && gate::wanted(&binding.spec).len() > clusters.len()
+                && clusters.iter().all(|cluster| is_refused(state, &id, cluster)) =>
+        {
+            Ok(())
+        }
         Removal::WaitFor(clusters) => Err(SendError::NotYet(format!(
             "removal waits until {} has its copy",
             clusters.join(", ")
@@ -84,10 +96,21 @@ pub(crate) fn may_leave(state: &State, cluster: &Cluster, work: &Work) -> Result
     }
 }
 
+/// Whether a cluster was told of a copy and refused it.
+fn is_refused(state: &State, id: &TemplateId, cluster: &str) -> bool {
+    let name = names::work_name(&id.kind, &id.namespace, &id.name);
+    let key = Key::new(&names::execution_namespace(cluster), &name);
+    let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
+    work.is_some_and(|head| {
+        let applied = Condition::find(&head.work.status.conditions, observe::APPLIED);
+        applied.is_some_and(|applied| !applied.is_true())
+    })
+}
+
 /// What happens to the member's object when its Work goes.
 pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due, SendError> {
     match state.cluster(cluster) {
-        None => return Ok(Due::Untouched),
+        None => return Ok(Due::Nothing),
         Some(cluster) if cluster.metadata.deleting() => {
             let delete = cluster.metadata.annotation(keys::UNJOIN_WORKLOADS) == Some("delete");
             return Ok(if delete { Due::Remove } else { Due::Keep });
@@ -95,14 +118,14 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
         Some(_) => {}
     }
     let Some(manifest) = work.spec.workload.manifests.first() else {
-        return Ok(Due::Untouched);
+        return Ok(Due::Nothing);
     };
     let id = TemplateId::of(manifest);
     let (cache, _) = state.bindings(&id.namespace);
-    let binding: Option<Binding> = state::binding(cache, &template::binding_key(&id))
-        .filter(|binding| template::is_for(binding, &id) && !binding.metadata.deleting());
-    if let Some(binding) = binding {
-        if template::targets(&binding).contains(cluster) {
+    let binding: Option<Binding> =
+        state::binding(cache, &template::binding_key(&id)).filter(|binding| template::is_for(binding, &id));
+    if let Some(binding) = binding.as_ref().filter(|binding| !binding.metadata.deleting()) {
+        if template::targets(binding).contains(cluster) {
             return Ok(Due::Untouched);
         }
         if template::is_namespace(&id) {
@@ -110,7 +133,7 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
         }
         let mut tasks = binding.spec.graceful_eviction_tasks.iter();
         if tasks.any(|task| task.from_cluster == cluster && failover::is_direct(task)) {
-            if template::is_failover_paused(state, &binding, cluster) {
+            if template::is_failover_paused(state, binding, cluster) {
                 return Ok(Due::NotYet(
                     "removal waits while the workload is suspended".to_owned(),
                 ));
@@ -118,7 +141,7 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
             // It goes before anything comes elsewhere, as was asked for.
             return Ok(Due::Remove);
         }
-        return Ok(match template::removal(state, &id, &binding) {
+        return Ok(match template::removal(state, &id, binding) {
             Removal::Remove => Due::Remove,
             Removal::Hold => Due::Untouched,
             Removal::WaitFor(clusters) => Due::NotYet(format!(
@@ -127,7 +150,14 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
             )),
         });
     }
-    match template::presence(state, &id).await.map_err(SendError::Hub)? {
+    // A Work may be older than the template: one that was made again takes over the copies of the one before.
+    let made = binding
+        .as_ref()
+        .map_or(&work.metadata, |binding| &binding.metadata);
+    match template::presence(state, &id, made)
+        .await
+        .map_err(SendError::Hub)?
+    {
         Presence::Gone => Ok(Due::Remove),
         Presence::There { .. } => Ok(Due::Untouched),
         Presence::Going => Ok(Due::NotYet(format!(
@@ -135,7 +165,7 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
             id.name
         ))),
         Presence::Unknown => Ok(Due::NotYet(format!(
-            "nobody can tell whether {id} is gone: its kind is not served"
+            "nobody can tell whether somebody deleted {id}: its kind is not served, or was defined anew"
         ))),
     }
 }
@@ -149,6 +179,7 @@ fn left_namespace(state: &State, id: &TemplateId) -> Due {
     });
     match namespace {
         Some(namespace) if !namespaces::is_sent(state, &namespace) => Due::Keep,
-        _ => Due::Untouched,
+        // It is made again by whoever sends it everywhere.
+        _ => Due::Nothing,
     }
 }

@@ -76,6 +76,8 @@ pub(crate) struct Told {
     trouble: Option<InterpretError>,
     /// Who changes it back whenever it is corrected, and what of it.
     dispute: Option<String>,
+    /// The Work that is made again once this one is gone.
+    again: Option<Box<Work>>,
 }
 
 impl Told {
@@ -93,12 +95,15 @@ impl Told {
             seen,
             trouble: trouble.flatten(),
             dispute: fighting::dispute(state, work),
+            again: None,
         }
     }
 
     /// This, after something else that was not told yet.
     fn after(mut self, earlier: &Self) -> Self {
         match (&earlier.outcome, &self.outcome) {
+            // What ended was the Work before this one.
+            (Outcome::Over, _) => {}
             (_, Outcome::Unchanged) => {
                 self.outcome.clone_from(&earlier.outcome);
                 self.generation = earlier.generation;
@@ -227,9 +232,11 @@ pub(crate) fn tell(state: &State, key: &Key, work: &Work, outcome: Outcome, live
     state.tellings.add(key.clone(), 1);
 }
 
-/// Has a Work go that is being deleted: the member is done with it.
-pub(crate) fn let_go(state: &State, key: &Key, work: &Work) {
-    let told = Told::of(state, work, Outcome::Over, None);
+/// Has a Work go that is being deleted: the member is done with it. If it stands for something it is made `again` as it was:
+/// where nothing can be rendered now, what the member has would be looked after by nobody.
+pub(crate) fn let_go(state: &State, key: &Key, work: &Work, again: bool) {
+    let mut told = Told::of(state, work, Outcome::Over, None);
+    told.again = again.then(|| Box::new(work.clone()));
     state.untold.lock().insert(key.clone(), told);
     state.tellings.add(key.clone(), 1);
 }
@@ -240,16 +247,22 @@ pub(crate) fn is_let_go(state: &State, key: &Key) -> bool {
     untold.get(key).is_some_and(|told| told.outcome == Outcome::Over)
 }
 
-/// Removes our hold on a Work that is being deleted.
-async fn release(state: &State, key: &Key) -> Result<(), PassError> {
-    let Some(work) = state::work(&state.caches.works, key).filter(|work| work.metadata.deleting()) else {
+/// Removes our hold on a Work that is being deleted, and makes it again if that is due.
+async fn release(state: &State, key: &Key, again: Option<&Work>) -> Result<(), PassError> {
+    let going = state::work(&state.caches.works, key).filter(|work| work.metadata.deleting());
+    if let Some(work) = &going {
+        template::release_work(state, key, work).await?;
+        let cluster = names::cluster_of(&key.namespace);
+        if let Some(lane) = cluster.and_then(|cluster| state.members.lane(cluster)) {
+            lane.disputes.lock().remove(&*key.name);
+        }
+    }
+    if let Some(work) = again {
+        template::make_work_again(state, key, work).await?;
+    }
+    let Some(work) = going.as_ref().or(again) else {
         return Ok(());
     };
-    template::release_work(state, key, &work).await?;
-    let cluster = names::cluster_of(&key.namespace);
-    if let Some(lane) = cluster.and_then(|cluster| state.members.lane(cluster)) {
-        lane.disputes.lock().remove(&*key.name);
-    }
     if let Some(manifest) = work.spec.workload.manifests.first() {
         let id = template::of_copy(state, TemplateId::of(manifest));
         if template::is_namespace(&id) {
@@ -267,7 +280,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         return Ok(());
     };
     if told.outcome == Outcome::Over {
-        let result = release(state, key).await;
+        let result = release(state, key, told.again.as_deref()).await;
         if result.is_err() {
             state.untold.lock().entry(key.clone()).or_insert(told);
         }

@@ -31,14 +31,15 @@ pub(super) async fn remove(
     }
     if dispatch::is_stranger(&work) {
         // Nothing of it was sent.
-        telling::let_go(state, key, &work);
+        telling::let_go(state, key, &work, false);
         return Ok(Sent::Settled);
     }
     let manifest = work.spec.workload.manifests.first();
-    let mut sent = Sent::Settled;
+    let (mut sent, mut again) = (Sent::Settled, false);
     match (due(state, &lane.cluster, &work).await?, manifest) {
         (Due::NotYet(why), _) => return Err(SendError::NotYet(why)),
-        (Due::Untouched, _) | (_, None) => {}
+        (Due::Untouched, _) => again = true,
+        (Due::Nothing, _) | (_, None) => {}
         (decided, Some(manifest)) => {
             let keep = decided == Due::Keep;
             let preserve = match work.spec.preserve_resources_on_deletion {
@@ -57,7 +58,7 @@ pub(super) async fn remove(
             }
         }
     }
-    telling::let_go(state, key, &work);
+    telling::let_go(state, key, &work, again);
     Ok(sent)
 }
 

@@ -2,7 +2,7 @@
 //! and an unjoin ever delete anything from members, and only this one is asked of the server itself: a list that came back
 //! empty, a kind that is not served or a definition that is being deleted is no evidence.
 
-use lockgate_api::{Binding, Work, keys, names};
+use lockgate_api::{Binding, ObjectMeta, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::object;
 use serde_json::Value;
@@ -11,10 +11,13 @@ use super::revisions;
 use super::writes::{delete, delete_work, encode, replace};
 use super::{PassError, binding_key, is_for, is_namespace, scope_keys};
 use crate::cache::Key;
+use crate::events::EventTarget;
 use crate::head::head;
+use crate::intake;
 use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::state::{self, State};
+use crate::vanished;
 
 /// Whether a template is there, by the server's own word.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,8 +32,13 @@ pub(crate) enum Presence {
     Unknown,
 }
 
-/// Asks the server whether a template is there.
-pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence, PassError> {
+/// Asks the server whether a template is there. `made` is what was made from it last: what its kind's definition is younger than
+/// went with the definition before, and nobody asked for that.
+pub(crate) async fn presence(
+    state: &State,
+    id: &TemplateId,
+    made: &ObjectMeta,
+) -> Result<Presence, PassError> {
     // An override may have given a copy another version than its template has.
     let Some(kind) = state.kinds.served_as_any(id) else {
         return Ok(Presence::Unknown);
@@ -56,7 +64,10 @@ pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence,
             let uid = object::meta_text(&live, "uid").to_owned();
             Ok(Presence::There { uid })
         }
-        Err(LinkError::NotFound) => Ok(Presence::Gone),
+        Err(LinkError::NotFound) => Ok(match went_with_definition(state, &kind.resource, made).await? {
+            true => Presence::Unknown,
+            false => Presence::Gone,
+        }),
         Err(LinkError::NotServed) => Ok(Presence::Unknown),
         Err(error) => Err(PassError::Link {
             what: "failed to ask for the template",
@@ -65,25 +76,48 @@ pub(crate) async fn presence(state: &State, id: &TemplateId) -> Result<Presence,
     }
 }
 
+/// Whether what is gone went with the definition of its kind. Those that every server has go never.
+async fn went_with_definition(
+    state: &State,
+    resource: &Resource,
+    made: &ObjectMeta,
+) -> Result<bool, PassError> {
+    if !state.kinds.is_defined(&resource.api_version(), &resource.kind) {
+        return Ok(false);
+    }
+    let name = format!("{}.{}", resource.plural, resource.group);
+    let definition = vanished::read(state, &Resource::crds().object("", &name)).await?;
+    Ok(vanished::went_with(definition.as_ref(), made))
+}
+
 /// Cleans up after a template that is not in memory any more, or that is being deleted.
 pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) -> Result<(), PassError> {
     let (cache, binding_resource) = state.bindings(&id.namespace);
     let key = binding_key(id);
     let binding: Option<Binding> = state::binding(cache, &key).filter(|binding| is_for(binding, id));
     let works = works_of(state, id);
+    state.lost_bindings.lock().remove(id);
     if binding.is_none() && works.is_empty() {
         state.verdicts.lock().remove(id);
         state.unmeasured.lock().remove(id);
         state.status_disputes.lock().remove(id);
         return Ok(());
     }
-    match presence(state, id).await? {
+    let made = match (&binding, works.first()) {
+        (Some(binding), _) => &binding.metadata,
+        (None, Some(work)) => &work.metadata,
+        (None, None) => return Ok(()),
+    };
+    match presence(state, id, made).await? {
         Presence::Gone => {}
         Presence::There { .. } => return Err(PassError::Again),
         // What becomes of it brings us here again.
         Presence::Going => return Ok(()),
         Presence::Unknown => {
-            tracing::warn!(template = %id, resource = %resource.plural, "its kind is going or not served: nothing is removed");
+            tracing::warn!(template = %id, resource = %resource.plural, "it went with its definition, or is not served: nothing is removed");
+            if let Some(binding) = &binding {
+                tell_unknown(state, id, binding, &binding_resource);
+            }
             return Ok(());
         }
     }
@@ -133,7 +167,10 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
         )
         .await
         {
-            Ok(_) => cache.forget(&key, &going.metadata.uid),
+            Ok(_) => {
+                cache.forget(&key, &going.metadata.uid);
+                intake::wake_namesakes(state, id);
+            }
             Err(PassError::Again) => {}
             Err(error) => return Err(error),
         }
@@ -142,6 +179,22 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
     state.unmeasured.lock().remove(id);
     state.status_disputes.lock().remove(id);
     Ok(())
+}
+
+/// Says that nobody asked for what became of a template, and what would end it.
+fn tell_unknown(state: &State, id: &TemplateId, binding: &Binding, resource: &Resource) {
+    let target = EventTarget {
+        api_version: resource.api_version(),
+        kind: resource.kind.clone(),
+        namespace: binding.metadata.namespace.clone(),
+        name: binding.metadata.name.clone(),
+        uid: binding.metadata.uid.clone(),
+    };
+    let message = format!(
+        "{id} went with the definition of its kind, which somebody deleted: nothing is removed from members. Create it again to go on; \
+         to remove it everywhere, create it and delete it"
+    );
+    state.events.warn(&target, "DefinitionDeleted", &message);
 }
 
 /// The Works that were made from a template, whatever became of its binding.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use lockgate_api::work::WorkStatus;
-use lockgate_api::{Binding, ObjectMeta, Work};
-use lockgate_engine::claim::Record;
+use lockgate_api::{Binding, ObjectMeta, Work, keys};
+use lockgate_engine::claim::{Record, suspension_of};
 use lockgate_engine::object;
 use serde::Serialize;
 use serde_json::Value;
@@ -227,7 +227,7 @@ impl Walk<'_> {
     /// binding takes them over.
     pub(super) async fn settle_binding(&mut self) -> Result<(), PassError> {
         let Some(old) = self.binding.clone() else {
-            return Ok(());
+            return self.make_binding_again().await;
         };
         let same_template = old.spec.resource.uid == object::meta_text(&self.template, "uid");
         if same_template && !old.metadata.deleting() {
@@ -261,7 +261,7 @@ impl Walk<'_> {
             // Until the binding is there again, the template itself carries what was activated.
             if let Some(record) = Record::find(&self.template, Some(&old)) {
                 let mut template = self.template.clone();
-                if super::set_annotation(&mut template, lockgate_api::keys::ACTIVATED, &record.encode()) {
+                if super::set_annotation(&mut template, keys::ACTIVATED, &record.encode()) {
                     self.template = self.replace_template(&template).await?;
                 }
             }
@@ -282,7 +282,7 @@ impl Walk<'_> {
             going
                 .metadata
                 .finalizers
-                .retain(|f| f != finalizer && f != lockgate_api::keys::DEPENDENCIES_FINALIZER);
+                .retain(|f| f != finalizer && f != keys::DEPENDENCIES_FINALIZER);
             let body = encode(&resource, &going);
             let path = resource.object(&key.namespace, &key.name);
             match self.state.link.replace(&path, body).await {
@@ -304,19 +304,48 @@ impl Walk<'_> {
             }
         }
         self.binding = None;
-        if same_template {
-            // Made again as it was.
-            let mut again = old;
-            again.metadata.uid.clear();
-            again.metadata.resource_version.clear();
-            again.metadata.generation = 0;
-            again.metadata.creation_timestamp = None;
-            again.metadata.deletion_timestamp = None;
-            again.metadata.rest.clear();
-            again.status = lockgate_api::BindingStatus::default();
-            self.write_binding(again).await?;
+        let mut again = old;
+        again.metadata.make_new();
+        again.status = lockgate_api::BindingStatus::default();
+        self.state.lost_bindings.lock().insert(self.id.clone(), again);
+        self.make_binding_again().await
+    }
+
+    /// Makes a binding again as it was that somebody deleted, also if that was not possible when it went: its definition may
+    /// have gone with it. One of a template that has another uid now leaves only what [`Walk::inherit`] takes from it.
+    async fn make_binding_again(&mut self) -> Result<(), PassError> {
+        let lost = self.state.lost_bindings.lock().get(self.id).cloned();
+        let uid = object::meta_text(&self.template, "uid");
+        if let Some(lost) = lost.filter(|lost| lost.spec.resource.uid == uid) {
+            self.write_binding(lost).await?;
+            self.state.lost_bindings.lock().remove(self.id);
         }
         Ok(())
+    }
+
+    /// Has a new binding go on from where the one before placed the template, which had the same name and another uid: a backup
+    /// that was restored moves nothing.
+    pub(super) fn inherit(&self, binding: &mut Binding) {
+        let lost = self.state.lost_bindings.lock();
+        let Some(old) = lost.get(self.id) else { return };
+        let (from, spec) = (&old.spec, &mut binding.spec);
+        spec.clusters.clone_from(&from.clusters);
+        spec.graceful_eviction_tasks
+            .clone_from(&from.graceful_eviction_tasks);
+        spec.reschedule_triggered_at
+            .clone_from(&from.reschedule_triggered_at);
+        spec.suspension = suspension_of(None, from.suspension.as_ref());
+        for key in [
+            keys::APPLIED_PLACEMENT,
+            keys::PLACED,
+            keys::UNHEALTHY_SINCE,
+            keys::CARRIED_STATE,
+        ] {
+            if let Some(value) = old.metadata.annotation(key) {
+                let annotations = &mut binding.metadata.annotations;
+                annotations.insert(key.to_owned(), value.to_owned());
+            }
+        }
     }
 }
 
@@ -353,6 +382,25 @@ pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassErr
     Ok(())
 }
 
+/// Makes a Work again as it was: somebody deleted it. Whoever made one meanwhile was right.
+pub(crate) async fn make_work_again(state: &State, key: &Key, work: &Work) -> Result<(), PassError> {
+    let cluster = lockgate_api::names::cluster_of(&key.namespace).and_then(|name| state.cluster(name));
+    if cluster.is_none_or(|cluster| cluster.metadata.deleting()) {
+        return Ok(());
+    }
+    let mut again = work.clone();
+    again.metadata.make_new();
+    again.status = WorkStatus::default();
+    match write_work(state, &again).await {
+        Err(PassError::Again)
+            if state::work(&state.caches.works, key).is_some_and(|work| !work.metadata.deleting()) =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
+}
+
 /// Deletes a Work.
 pub(crate) async fn delete_work(state: &State, key: &Key) -> Result<(), PassError> {
     let works = &state.caches.works;
@@ -379,10 +427,7 @@ pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Resul
     let resource = Resource::works();
     let works = &state.caches.works;
     let mut going = work.clone();
-    going
-        .metadata
-        .finalizers
-        .retain(|f| f != lockgate_api::keys::WORK_FINALIZER);
+    going.metadata.finalizers.retain(|f| f != keys::WORK_FINALIZER);
     let body = encode(&resource, &going);
     let path = resource.object(&key.namespace, &key.name);
     let what = "failed to let a Work go";
