@@ -19,7 +19,7 @@ mod text;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib};
+use mlua::{Function, Lua, LuaOptions, StdLib};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -109,7 +109,8 @@ pub fn check(
 /// Calls a function of a script.
 ///
 /// An empty table is a list or a map by what it came from; one that the script made itself is what `like` has in its place,
-/// and is left out where that has nothing.
+/// and is left out where that has nothing. A number that is too large for a double, and equal to what `like` has in its place as
+/// far as doubles tell, is what `like` has.
 pub fn call(
     source: &str,
     function: &str,
@@ -126,7 +127,7 @@ pub fn call(
             for argument in arguments {
                 values.push(convert::to_lua(&machine.lua, argument)?);
             }
-            function.call::<MultiValue>(MultiValue::from_vec(values))
+            sandbox::protected(&machine.lua, function, values)
         })?
         .into_iter()
         .map(|value| {
@@ -173,7 +174,7 @@ impl Machine {
                 ScriptError::Failed(why) => ScriptError::Syntax(why),
                 other => other,
             })?;
-        machine.run(|| chunk.call::<()>(()))?;
+        machine.run(|| sandbox::protected(&machine.lua, chunk, Vec::new()))?;
         Ok(machine)
     }
 

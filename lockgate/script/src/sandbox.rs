@@ -10,6 +10,7 @@ use crate::convert;
 use crate::fuel::Fuel;
 use crate::measured;
 use crate::pattern;
+use crate::text;
 use crate::{HostFunction, Module};
 
 /// What is not there: code from elsewhere, other threads, the collector, randomness.
@@ -29,6 +30,9 @@ const GONE: [&str; 13] = [
     "_G",
 ];
 
+/// The name under which Lua's own `pcall` is kept.
+const PCALL: &str = "lockgate.pcall";
+
 /// Functions that are written in Lua, so that their loops count.
 const PRELUDE: &str = include_str!("prelude.lua");
 
@@ -39,6 +43,7 @@ pub(crate) fn furnish(lua: &Lua, fuel: &Rc<Fuel>, modules: &[Module<'_>], memory
     for name in GONE {
         globals.raw_set(name, LuaValue::Nil)?;
     }
+    lua.set_named_registry_value(PCALL, globals.raw_get::<Function>("pcall")?)?;
     let math: Table = globals.raw_get("math")?;
     math.raw_set("random", LuaValue::Nil)?;
     math.raw_set("randomseed", LuaValue::Nil)?;
@@ -52,6 +57,18 @@ pub(crate) fn furnish(lua: &Lua, fuel: &Rc<Fuel>, modules: &[Module<'_>], memory
     globals.raw_set("settle", settle(lua, fuel)?)?;
     globals.raw_set("require", require(lua, fuel, modules)?)?;
     lua.load(PRELUDE).set_name("=prelude").exec()
+}
+
+/// Calls a function of a script. What it raises is seen as it is, and not as the text that Lua makes of it.
+pub(crate) fn protected(lua: &Lua, function: Function, arguments: Vec<LuaValue>) -> mlua::Result<MultiValue> {
+    let pcall: Function = lua.named_registry_value(PCALL)?;
+    let mut given = MultiValue::from_vec(arguments);
+    given.push_front(LuaValue::Function(function));
+    let mut answer: MultiValue = pcall.call(given)?;
+    match answer.pop_front() {
+        Some(LuaValue::Boolean(true)) => Ok(answer),
+        _ => Err(text::raised(&answer.pop_front().unwrap_or(LuaValue::Nil))),
+    }
 }
 
 /// `string.rep`, which the original repeats as often as it is told also for an empty text.

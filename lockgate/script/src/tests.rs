@@ -77,6 +77,93 @@ fn values_go_in_and_come_out() {
 }
 
 #[test]
+fn what_no_double_holds_comes_back_where_it_is_not_changed() {
+    let value = json!({
+        "neg": -9_007_199_254_740_993_i64, "big": i64::MAX, "huge": u64::MAX,
+        "list": [i64::MAX - 1, {"n": i64::MAX - 2}, {"n": i64::MAX - 3}, 9_007_199_254_740_993_i64],
+        "n": 1,
+    });
+    let answer = run("function f(x) x.n = 2 return x end", &[&value]).unwrap();
+    let mut expected = value.clone();
+    expected["n"] = json!(2);
+    assert_eq!(answer, [expected]);
+    // What was in another object, in the same place, is that.
+    let (mine, theirs) = (json!({"id": 5}), json!({"id": i64::MAX}));
+    let kept = run("function f(a, b) a.id = b.id return a end", &[&mine, &theirs]).unwrap();
+    assert_eq!(kept, [json!({"id": i64::MAX})]);
+    // A first item that goes leaves the others as they are.
+    let moved = run(
+        "function f(x) table.remove(x, 1) return x end",
+        &[&json!([1, i64::MAX])],
+    );
+    assert_eq!(moved.unwrap(), [json!([i64::MAX])]);
+    // What a script changes is what it says.
+    let changed = run("function f(x) x.id = x.id / 2 return x end", &[&theirs]).unwrap();
+    assert_eq!(changed, [json!({"id": 4_611_686_018_427_387_904_i64})]);
+}
+
+#[test]
+fn nulls_stay_where_they_are() {
+    let value = json!({
+        "gap": [1, null, 2], "last": [1, null], "only": [null, null], "first": [null, {"a": null}],
+        "map": {"a": null, "b": 1}, "none": {"a": null},
+    });
+    let same = run("function f(x) return x end", &[&value]).unwrap();
+    assert_eq!(same.first(), Some(&value));
+    let set = "function f(x) x.gap[2] = 5 x.map.a = 6 x.last[3] = 7 x.none = {} return x end";
+    let set = run(set, &[&value]).unwrap();
+    assert_eq!(set[0]["gap"], json!([1, 5, 2]));
+    assert_eq!(set[0]["map"], json!({"a": 6, "b": 1}));
+    assert_eq!(set[0]["last"], json!([1, null, 7]));
+    assert_eq!(set[0]["none"], json!({}));
+    // Who answers with something else does not speak of what is not there.
+    let part = call(
+        "function f(x) return x.map end",
+        "f",
+        &[&value],
+        &[],
+        &[],
+        limits(),
+    );
+    assert_eq!(part.unwrap(), [json!({"b": 1})]);
+    let error = run("function f(x) x.gap[5] = 1 return x end", &[&value]).unwrap_err();
+    assert!(error.to_string().contains("a list with gaps"), "{error}");
+}
+
+#[test]
+fn what_is_raised_and_no_text_is_told_without_its_address() {
+    for (source, told) in [
+        ("function f() error({}) end", "an error that is a table"),
+        ("function f() error({code = 7}) end", "an error that is a table"),
+        (
+            "function f() error(function() end) end",
+            "an error that is a function",
+        ),
+        ("function f() error() end", "an error that is nil"),
+        ("function f() error(true) end", "an error that is a boolean"),
+        ("error({}) function f() end", "an error that is a table"),
+        ("function f() error(42, 0) end", "42"),
+        (
+            "function f() pcall(error, {}) error({}) end",
+            "an error that is a table",
+        ),
+        (
+            "function f() error(setmetatable({}, {__tostring = function() return 'no boat' end})) end",
+            "no boat",
+        ),
+        (
+            "function f() error(setmetatable({}, {__tostring = function() error({}) end})) end",
+            "an error that is a table",
+        ),
+    ] {
+        let error = run(source, &[]).unwrap_err();
+        assert_eq!(error, ScriptError::Failed(told.to_owned()), "{source}");
+    }
+    let endless = "function f() error(setmetatable({}, {__tostring = function() while true do end end})) end";
+    assert_eq!(run(endless, &[]), Err(ScriptError::TooManySteps(200_000)));
+}
+
+#[test]
 fn lua_is_5_1() {
     for (expression, value) in [
         ("tostring(10)", json!("10")),
@@ -302,6 +389,8 @@ fn long_texts_and_large_tables_count_by_their_size() {
         "local t = {1} for i = 1, 60 do t = {t, t} end return t",
         "local t = {1} for i = 1, 60 do t = {t, t} end return require('voice').shout(t)",
         "local t = {} for i = 1, 1000 do t[i] = s end return t",
+        "local n, t = {}, {} for i = 1, 5000 do n[i] = 'k' end \
+         for i = 1, 100 do t[i] = setmetatable({a = 1}, {__nulls = n}) end return t",
     ] {
         let source = format!("function f() {long} {body} end");
         assert_eq!(
@@ -349,6 +438,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(Value::from),
         (-1_000_000_i64..1_000_000).prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
         "[a-zü%.]{0,6}".prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 24, 4, |inner| {
