@@ -15,6 +15,7 @@ mod explain;
 pub(crate) mod filter;
 mod last;
 mod neighbours;
+mod other_groups;
 mod room;
 mod spread;
 #[cfg(test)]
@@ -36,7 +37,7 @@ use self::spread::Want;
 use crate::Gates;
 
 pub use divide::{asks_for_room, is_dynamic, is_workload};
-pub use explain::explain;
+pub use explain::{explain, is_news};
 pub use last::LastPlaced;
 pub use neighbours::{Neighbour, Neighbours, affinity_groups};
 pub use room::Rooms;
@@ -182,12 +183,13 @@ pub fn preview(input: &PlaceInput<'_>) -> Placed {
 }
 
 fn decide(input: &PlaceInput<'_>, placement: &Placement) -> Placed {
-    let groups = groups(input, placement);
+    let Groups { all, start } = groups(input, placement);
     let mut rejections = Rejections(vec![None; input.clusters.len()]);
     let mut first_failure = None;
-    for group in &groups {
+    for (index, group) in all.iter().enumerate().skip(start) {
         match attempt(input, placement, group, &mut rejections) {
             Ok(targets) => {
+                other_groups::tell(input, placement, &all, (start, Some(index)), &mut rejections);
                 return Placed {
                     rejected: rejections.without(&targets),
                     verdict: Verdict::Clusters(targets),
@@ -199,6 +201,7 @@ fn decide(input: &PlaceInput<'_>, placement: &Placement) -> Placed {
             }
         }
     }
+    other_groups::tell(input, placement, &all, (start, None), &mut rejections);
     // There is always a group, so there is a failure here.
     let verdict = first_failure.unwrap_or(Verdict::Unchanged);
     Placed {
@@ -208,11 +211,20 @@ fn decide(input: &PlaceInput<'_>, placement: &Placement) -> Placed {
     }
 }
 
-/// The groups of clusters to try, in order.
-fn groups<'a>(input: &PlaceInput<'_>, placement: &'a Placement) -> Vec<Group<'a>> {
+/// The groups of clusters of a placement, in order.
+struct Groups<'a> {
+    all: Vec<Group<'a>>,
+    /// The first that is tried.
+    start: usize,
+}
+
+fn groups<'a>(input: &PlaceInput<'_>, placement: &'a Placement) -> Groups<'a> {
     let terms = &placement.cluster_affinities;
     if terms.is_empty() {
-        return vec![Group::only(placement.cluster_affinity.as_ref())];
+        return Groups {
+            all: vec![Group::only(placement.cluster_affinity.as_ref())],
+            start: 0,
+        };
     }
     let in_use = terms
         .iter()
@@ -221,7 +233,10 @@ fn groups<'a>(input: &PlaceInput<'_>, placement: &'a Placement) -> Vec<Group<'a>
         Some(index) if !trigger::rebalance_asked(input) => index,
         _ => 0,
     };
-    terms[start..].iter().map(Group::of_term).collect()
+    Groups {
+        all: terms.iter().map(Group::of_term).collect(),
+        start,
+    }
 }
 
 /// Places a binding in one group of clusters.
@@ -358,7 +373,8 @@ fn fitting<'a>(
 struct Rejections(Vec<Option<Rejection>>);
 
 impl Rejections {
-    /// Notes a reason. That a group does not name a cluster says least, so that any other reason replaces it.
+    /// Notes a reason. That a group does not name a cluster says least, so that any other reason replaces it; of several that do
+    /// not, all are told in the end.
     fn add(
         &mut self,
         cluster: &Cluster,

@@ -2,7 +2,7 @@
 //!
 //! Pods are told one after the other and kept as a few numbers each, so that a member with many of them costs little. What
 //! pods that ended took is free. A node that is not ready, or takes no pods, has nothing to give. An amount that is none, or
-//! less than none, counts as none, and is told.
+//! less than none, or more than any machine has, counts as none, and is told.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,6 +18,11 @@ pub const CAPACITY_KNOWN: &str = "CapacityKnown";
 const MOST_PODS: usize = 200_000;
 /// How many complaints are told.
 const MOST_COMPLAINTS: usize = 3;
+
+/// More CPUs, or pods, than any node has; also than those that stand for a whole cloud.
+const MOST_OF_A_NODE: i64 = 10_000_000;
+/// More of anything else than any node has: an exbibyte, where it is bytes.
+const MOST_UNITS: i64 = 1 << 60;
 
 /// Amounts by resource: thousandths of CPUs, whole units of everything else.
 type Amounts = BTreeMap<String, i64>;
@@ -183,7 +188,9 @@ fn read_node(name: &str, node: &Value) -> Node {
     };
     for (resource, amount) in node["status"]["allocatable"].as_object().into_iter().flatten() {
         match counted(resource, amount) {
-            Some(amount) if amount >= 0 => drop(read.allocatable.insert(resource.clone(), amount)),
+            Some(amount) if (0..=most(resource)).contains(&amount) => {
+                read.allocatable.insert(resource.clone(), amount);
+            }
             _ => {
                 let why =
                     format!("node {name} says that it has {resource} {amount}, which is taken for none");
@@ -192,6 +199,15 @@ fn read_node(name: &str, node: &Value) -> Node {
         }
     }
     read
+}
+
+/// The most that a node can have of a resource, counted as amounts are.
+fn most(resource: &str) -> i64 {
+    match resource {
+        "cpu" => MOST_OF_A_NODE * 1000,
+        "pods" => MOST_OF_A_NODE,
+        _ => MOST_UNITS,
+    }
 }
 
 /// What a pod takes; nothing once it has ended.
@@ -338,6 +354,34 @@ mod tests {
             "node odd says that it has cpu \"-5\", which is taken for none"
         );
         capacity.node("odd", None);
+        assert_eq!(capacity.complaint(), None);
+    }
+
+    #[test]
+    fn more_than_any_machine_has_is_none_and_told() {
+        let huge = i64::MAX.to_string();
+        for (resource, amount) in [
+            ("cpu", huge.as_str()),
+            ("memory", "8Ei"),
+            ("pods", &huge),
+            ("cpu", "1e30"),
+        ] {
+            let mut capacity = Capacity::default();
+            let mut has = json!({"cpu": "4", "memory": "8Gi", "pods": "10"});
+            has[resource] = json!(amount);
+            capacity.node("odd", Some(&node("True", has)));
+            assert_eq!(
+                capacity.summary(None)["allocatable"][resource],
+                Value::Null,
+                "{resource} {amount}"
+            );
+            let told = format!("node odd says that it has {resource} \"{amount}\", which is taken for none");
+            assert_eq!(capacity.complaint(), Some(told));
+        }
+        // Nodes that stand for a whole cloud say such things.
+        let cloud = json!({"cpu": "100k", "memory": "100Pi", "pods": "1M"});
+        let mut capacity = Capacity::default();
+        capacity.node("cloud", Some(&node("True", cloud)));
         assert_eq!(capacity.complaint(), None);
     }
 }

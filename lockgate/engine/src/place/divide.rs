@@ -122,8 +122,9 @@ pub(super) fn tell_room(
             let message = if needs.is_set() {
                 format!("it runs out of {scarce} before all parts of the workload have room")
             } else {
+                let replicas = if fit.available == 1 { "replica" } else { "replicas" };
                 format!(
-                    "it has room for {} {more}replicas, and then runs out of {scarce}",
+                    "it has room for {} {more}{replicas}, and then runs out of {scarce}",
                     fit.available
                 )
             };

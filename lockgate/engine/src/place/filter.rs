@@ -75,6 +75,11 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// Whether a cluster belongs to it, or to what it overflows to.
+    pub(super) fn includes(&self, cluster: &Cluster) -> bool {
+        self.tier(cluster).is_some()
+    }
+
     /// The first tier that a cluster belongs to.
     fn tier(&self, cluster: &Cluster) -> Option<usize> {
         if self.tiers.is_empty() {
@@ -83,10 +88,15 @@ impl<'a> Group<'a> {
         self.tiers.iter().position(|tier| tier.matches(cluster))
     }
 
+    /// What of it does not include a cluster, and what would help.
+    pub(super) fn lacks(&self, cluster: &Cluster) -> (String, &'static str) {
+        let why = self.tiers.first().and_then(|tier| tier.why_not(cluster));
+        why.unwrap_or_default()
+    }
+
     /// Why it does not include a cluster, and what would help.
     fn why_not(&self, cluster: &Cluster) -> (String, &'static str) {
-        let why = self.tiers.first().and_then(|tier| tier.why_not(cluster));
-        let (why, help) = why.unwrap_or_default();
+        let (why, help) = self.lacks(cluster);
         let why = match self.name {
             Some(name) => format!("the placement's group {name:?} does not include it: {why}"),
             None => format!("the placement's cluster affinity does not include it: {why}"),

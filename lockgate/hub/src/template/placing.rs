@@ -128,8 +128,8 @@ impl Walk<'_> {
         let Some((false, _, message)) = verdicts.get(self.id).and_then(|now| now.scheduled.as_ref()) else {
             return;
         };
-        let before = told.scheduled.as_ref().map(|(_, _, before)| before);
-        if before == Some(message) {
+        let before = told.scheduled.as_ref().filter(|(ok, ..)| !ok);
+        if before.is_some_and(|(_, _, before)| !place::is_news(before, message)) {
             return;
         }
         for target in [

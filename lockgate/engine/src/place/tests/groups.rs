@@ -82,9 +82,8 @@ fn the_reason_that_says_most_is_kept() {
         "Taint: it has the taint k:NoSchedule, which the placement does not tolerate"
     );
     assert_eq!(why(&placed, "b"), "", "it was chosen");
-    let not_named = "ClusterAffinity: the placement's group \"two\" does not include it: \
-        the cluster is not one of those that it names";
-    assert_eq!(why(&placed, "c"), not_named);
+    let later = "ClusterAffinity: it is in the group \"three\", and one before that fits";
+    assert_eq!(why(&placed, "c"), later);
     let nowhere = place_in_groups(&["a", "b", "c"], "", None);
     assert!(
         nowhere
@@ -97,6 +96,60 @@ fn the_reason_that_says_most_is_kept() {
         told(&nowhere).contains("2 cluster(s) did not match"),
         "{}",
         told(&nowhere)
+    );
+}
+
+/// What is said of a cluster, and what would help.
+fn advice<'a>(placed: &'a Placed, cluster: &str) -> (&'a str, &'static str) {
+    let rejection = placed.rejected.iter().find(|one| one.cluster == cluster).unwrap();
+    (&rejection.message, rejection.help)
+}
+
+#[test]
+fn clusters_of_groups_that_are_not_gone_back_to() {
+    // It does not matter whether the group in use fits.
+    for tainted in [&["b", "c"][..], &["b"]] {
+        let placed = place_in_groups(tainted, "two", None);
+        let (message, help) = advice(&placed, "a");
+        assert_eq!(
+            message,
+            "it is in the group \"one\", which comes before the one in use"
+        );
+        assert_eq!(help, "ask for a rebalance with a WorkloadRebalancer");
+    }
+    let placed = place_in_groups(&["a", "c"], "three", None);
+    let (message, help) = advice(&placed, "a");
+    assert_eq!(
+        message,
+        "it is in the group \"one\", which comes before the one in use, and it has the taint k:NoSchedule, \
+         which the placement does not tolerate"
+    );
+    assert_eq!(
+        help,
+        "mend that, and ask for a rebalance with a WorkloadRebalancer"
+    );
+}
+
+#[test]
+fn clusters_of_no_group_are_told_all_groups() {
+    let none = json!({ "affinityName": "one", "clusterNames": ["x"] });
+    let also = json!({ "affinityName": "two", "clusterNames": ["y"] });
+    let without = json!({ "affinityName": "three", "exclude": ["a"], "clusterNames": ["a"] });
+    let clusters = plain(&["a", "b"]);
+    let placement = json!({ "clusterAffinities": [none, also, without] });
+    let nowhere = spec(json!({ "replicas": 1, "placement": placement }));
+    let placed = place(&input(&nowhere, &clusters));
+    let (message, help) = advice(&placed, "a");
+    assert_eq!(
+        message,
+        "no group of the placement includes it (\"one\", \"two\": the cluster is not one of those that it names, \
+         and \"three\": it excludes the cluster by name)"
+    );
+    assert_eq!(help, "add it to clusterNames");
+    let (message, _) = advice(&placed, "b");
+    assert_eq!(
+        message,
+        "no group of the placement includes it (\"one\", \"two\", \"three\": the cluster is not one of those that it names)"
     );
 }
 

@@ -165,7 +165,7 @@ fn too_little_room_is_told_for_every_cluster() {
         explain(&placed).unwrap(),
         "Clusters available replicas 3 are not enough to schedule: 9 replicas are to be placed. \
          (a: it has room for 2 replicas, and then runs out of cpu - free resources there, or ask for fewer replicas or smaller ones; \
-         b: it has room for 1 replicas, and then runs out of pods - free resources there, or ask for fewer replicas or smaller ones; \
+         b: it has room for 1 replica, and then runs out of pods - free resources there, or ask for fewer replicas or smaller ones; \
          c: it has not said what it has room for - wait until it is ready, and let the control plane list its nodes and pods; \
          d: it has the taint k:NoSchedule, which the placement does not tolerate - remove the taint, or tolerate it in placement.clusterTolerations)"
     );
