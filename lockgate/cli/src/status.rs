@@ -30,6 +30,7 @@ use crate::status::gather::Question;
 use crate::status::report::Report;
 use crate::status::show::Style;
 pub(crate) use crate::status::template::is_of;
+pub(crate) use crate::status::why::rollout_of_policy;
 
 /// How often `--watch` looks again.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use lockgate_api::{Cluster, Condition, keys, names};
+use lockgate_api::{Binding, Cluster, Condition, keys, names};
+use lockgate_engine::TemplateId;
 use lockgate_hub::clusters::rights;
 use lockgate_hub::{DeleteOptions, Link, LinkError, Resource};
 use serde_json::{Value, json};
@@ -127,6 +128,10 @@ async fn wait_gone(
         let what = state(left, ready);
         if begun.elapsed() >= patience {
             progress.clear();
+            let what = match why_left(link, name).await.as_slice() {
+                [] => what,
+                left => format!("{what}: {}", tell(left)),
+            };
             let hint = match (workloads, ready) {
                 (Workloads::Delete, Some(ready)) if !ready.is_true() => {
                     format!("; to leave its objects there: lockgate unjoin {name} --workloads keep")
@@ -162,6 +167,71 @@ async fn works_left(link: &Link, name: &str) -> Option<u64> {
     let page: Value = serde_json::from_slice(&body).ok()?;
     let shown = page["items"].as_array().map_or(0, Vec::len) as u64;
     Some(shown + page["metadata"]["remainingItemCount"].as_u64().unwrap_or(0))
+}
+
+/// What a Work that is left is about, and why it is, if its binding says so.
+#[derive(Debug, PartialEq, Eq)]
+struct Left {
+    what: String,
+    why: Option<String>,
+}
+
+/// What is left of a cluster's Works, some of it. What cannot be read is not told: it is more than was asked for.
+async fn why_left(link: &Link, name: &str) -> Vec<Left> {
+    const READ: usize = 20;
+    let collection = Resource::works().collection(&names::execution_namespace(name));
+    let page = link.get(&format!("{collection}?limit={READ}")).await.ok();
+    let page: Value = page
+        .and_then(|body| serde_json::from_slice(&body).ok())
+        .unwrap_or_default();
+    let mut left = Vec::new();
+    for work in page["items"].as_array().into_iter().flatten() {
+        let manifest = &work["spec"]["workload"]["manifests"][0];
+        if manifest.is_null() {
+            let name = work["metadata"]["name"].as_str().unwrap_or_default();
+            left.push(Left {
+                what: format!("Work {name}"),
+                why: None,
+            });
+            continue;
+        }
+        let id = TemplateId::of(manifest);
+        let resource = match id.namespace.as_str() {
+            "" => Resource::cluster_resource_bindings(),
+            _ => Resource::resource_bindings(),
+        };
+        let path = resource.object(&id.namespace, &names::binding_name(&id.kind, &id.name));
+        let binding = link.get(&path).await.ok();
+        let binding: Option<Binding> = binding.and_then(|body| serde_json::from_slice(&body).ok());
+        left.push(Left {
+            what: id.to_string(),
+            why: binding.as_ref().and_then(stays),
+        });
+    }
+    left
+}
+
+/// Why copies of a binding stay where they should go from.
+fn stays(binding: &Binding) -> Option<String> {
+    let removed = Condition::find(&binding.status.conditions, "Removed")?;
+    (!removed.is_true()).then(|| removed.message.clone())
+}
+
+/// Some of what is left, what has a reason first.
+fn tell(left: &[Left]) -> String {
+    const TOLD: usize = 3;
+    let with = left.iter().filter(|one| one.why.is_some());
+    let without = left.iter().filter(|one| one.why.is_none());
+    let told: Vec<String> = with
+        .chain(without)
+        .take(TOLD)
+        .map(|one| match &one.why {
+            Some(why) => format!("{} ({why})", one.what),
+            None => one.what.clone(),
+        })
+        .collect();
+    let more = if left.len() > TOLD { ", …" } else { "" };
+    format!("{}{more}", told.join(", "))
 }
 
 /// What is left when a cluster has left, and how to remove it.

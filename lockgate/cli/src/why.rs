@@ -107,9 +107,12 @@ async fn why_template(arguments: &WhyArguments) -> Result<ExitCode, Failure> {
     if let Some(cluster) = &arguments.cluster {
         answer.clusters.retain(|one| one.cluster == *cluster);
         if answer.clusters.is_empty() {
-            return Err(Failure::Other(format!(
-                "there is no Cluster {cluster:?}; see kubectl get clusters"
-            )));
+            return Err(Failure::Other(match &answer.left_out {
+                Some(left_out) if objects.hides("clusters") => {
+                    format!("it does not go to {cluster:?}, and why cannot be told; {left_out}")
+                }
+                _ => format!("there is no Cluster {cluster:?}; see kubectl get clusters"),
+            }));
         }
     }
     print::out(&match arguments.output {

@@ -74,7 +74,7 @@ impl Question {
                 let mut objects = read_for(hub, namespace.as_deref().unwrap_or_default()).await?;
                 let read = read_works(hub, "", "", |work| {
                     objects.counts.entry(work.cluster.clone()).or_default().add(&work);
-                    objects.note_held(work);
+                    objects.note(work);
                 })
                 .await;
                 allowed(read, &mut objects)?;

@@ -92,7 +92,20 @@ pub(crate) struct Whole {
     pub(crate) applied: usize,
 }
 
-/// How a binding is, by its own summary: no Work is looked at.
+/// What is known of a template in a cluster of which its binding says nothing yet.
+const UNSUMMED: Known<'static> = Known {
+    applied: None,
+    message: "",
+    current: true,
+    disputed: "",
+    suspended: false,
+    suspended_by: "",
+    deleting: false,
+    health: "",
+    status: None,
+};
+
+/// How a binding is, by its own summary; where that says nothing yet, by the refusals of Works, if they were read.
 pub(crate) fn binding(binding: &Binding, objects: &Objects) -> Whole {
     let summary: BTreeMap<&str, _> = binding
         .status
@@ -113,17 +126,16 @@ pub(crate) fn binding(binding: &Binding, objects: &Objects) -> Whole {
         let known = match summary.get(name.as_str()) {
             Some(item) => Some(Known::from_summary(item, held.as_deref())),
             None if held.is_some() => Some(Known {
-                applied: None,
-                message: "",
-                current: true,
-                disputed: "",
                 suspended: true,
                 suspended_by: held.as_deref().unwrap_or_default(),
-                deleting: false,
-                health: "",
-                status: None,
+                ..UNSUMMED
             }),
-            None => None,
+            // The summary comes a little later than what it sums up.
+            None => refused(binding, &name, objects).map(|why| Known {
+                applied: Some(false),
+                message: why,
+                ..UNSUMMED
+            }),
         };
         applied += usize::from(known.is_some_and(|known| known.applied == Some(true)));
         let ready = known
@@ -164,13 +176,24 @@ fn rollouts(binding: &Binding, objects: &Objects) -> Vec<Arc<RolloutPolicy>> {
 /// Who holds a binding back from a cluster beside its policy, if anybody does: by its Work if that was read, else by the
 /// policies.
 fn held(binding: &Binding, holds: &Holds<'_>, cluster: &str, objects: &Objects) -> Option<String> {
-    let resource = &binding.spec.resource;
-    let work = names::work_name(&resource.kind, &resource.namespace, &resource.name);
-    if let Some(by) = objects.held.get(&(cluster.to_owned(), work)) {
+    if let Some(by) = objects.held.get(&work_key(binding, cluster)) {
         return Some(by.clone());
     }
     let held = holds.on(cluster);
     (!held.is_empty()).then(|| suspended_by(&held))
+}
+
+/// Why a member refused what a binding sends it, by its Work.
+fn refused<'a>(binding: &Binding, cluster: &str, objects: &'a Objects) -> Option<&'a str> {
+    let refusals = &objects.refused;
+    refusals.get(&work_key(binding, cluster)).map(String::as_str)
+}
+
+/// A binding's Work for a cluster, by cluster and name.
+fn work_key(binding: &Binding, cluster: &str) -> (String, String) {
+    let resource = &binding.spec.resource;
+    let name = names::work_name(&resource.kind, &resource.namespace, &resource.name);
+    (cluster.to_owned(), name)
 }
 
 /// The state of a binding whose worst place is that.

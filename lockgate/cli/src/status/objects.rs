@@ -24,6 +24,8 @@ pub(crate) struct Objects {
     pub(crate) counts: std::collections::BTreeMap<String, WorkCount>,
     /// For a report about the whole hub: who holds Works back, by cluster and name.
     pub(crate) held: std::collections::BTreeMap<(String, String), String>,
+    /// For a report about the whole hub: why members refused Works, by cluster and name.
+    pub(crate) refused: std::collections::BTreeMap<(String, String), String>,
     /// The members.
     pub(crate) clusters: Vec<Cluster>,
     /// The controllers' lease, if there is one, and the time at which all this was read.
@@ -91,10 +93,14 @@ impl Objects {
         })
     }
 
-    /// Remembers a Work that is held back.
-    pub(crate) fn note_held(&mut self, work: WorkView) {
+    /// Remembers a Work that is held back, or refused.
+    pub(crate) fn note(&mut self, work: WorkView) {
+        let refused = work.refused().map(str::to_owned);
+        let key = (work.cluster, work.name);
         if work.suspended {
-            self.held.insert((work.cluster, work.name), work.suspended_by);
+            self.held.insert(key, work.suspended_by);
+        } else if let Some(why) = refused.filter(|_| !work.deleting) {
+            self.refused.insert(key, why);
         }
     }
 

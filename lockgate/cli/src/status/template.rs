@@ -213,6 +213,8 @@ fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<
         if let Some(why) = binding.and_then(|binding| unrendered(binding, &line.cluster)) {
             line.state = State::Failing;
             line.reason = why;
+            // What the member has is what it was sent before.
+            line.applied = Some(false);
         }
         let work = works.get(line.cluster.as_str());
         if let (State::Unknown, Some(work)) = (line.state, work.filter(|work| !work.unobserved.is_empty())) {
@@ -342,6 +344,10 @@ fn next(
     match state {
         State::Failing => {
             let line = places.iter().find(|line| line.state == State::Failing);
+            let unmade = line.filter(|line| binding.is_some_and(|b| unrendered(b, &line.cluster).is_some()));
+            if let Some(line) = unmade {
+                return format!("lockgate render {object} --cluster {}", line.cluster);
+            }
             match line.map(|line| (line.reason.contains("already exist"), line.work.split_once('/'))) {
                 Some((true, _)) => {
                     format!("kubectl annotate {object} work.karmada.io/conflict-resolution=overwrite")

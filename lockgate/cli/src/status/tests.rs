@@ -133,6 +133,61 @@ fn what_is_in_the_namespace_of_a_cluster() {
 }
 
 #[test]
+fn what_could_not_be_made_for_a_cluster() {
+    let mut objects = hub();
+    let web = claimed(object("apps/v1", "Deployment", "shop", "web"), "id-web", "web");
+    let binding = objects
+        .bindings
+        .iter_mut()
+        .find(|binding| binding.metadata.name == "web-deployment")
+        .unwrap();
+    let why = "OverridePolicy shop/bad, overrideRules[0]: /spec/none does not exist";
+    let condition = json!({"type": "Rendered", "status": "False", "reason": "RenderFailed",
+        "message": format!("member1: {why}")});
+    binding
+        .status
+        .conditions
+        .push(serde_json::from_value(condition).unwrap());
+    let item = &mut binding.status.aggregated_status[0];
+    (item.applied, item.applied_message) = (false, why.to_owned());
+    let text = plain(Output::Table, &about(&web, &objects));
+    let line = text.lines().find(|line| line.starts_with("member1")).unwrap();
+    assert!(line.contains("False     ✖ Failing"), "{text}");
+    assert!(line.ends_with(why), "{text}");
+    assert!(
+        text.contains("Next: lockgate render deployment/web -n shop --cluster member1"),
+        "{text}"
+    );
+}
+
+/// The summary in a binding comes after the Works that it sums up.
+#[test]
+fn what_only_the_works_say_yet() {
+    let mut objects = hub();
+    let binding = objects
+        .bindings
+        .iter_mut()
+        .find(|binding| binding.metadata.name == "api-deployment")
+        .unwrap();
+    binding.status.aggregated_status.clear();
+    for work in objects.works.clone() {
+        objects.note(work);
+    }
+    let fleet = fleet::fleet(None, &objects);
+    let line = |fleet: &report::FleetReport| {
+        let mut lines = fleet.not_well.iter();
+        let line = lines.find(|line| line.template == "Deployment shop/api").unwrap();
+        (line.state, line.reason.clone())
+    };
+    let (state, reason) = line(&fleet);
+    assert_eq!(state, report::State::Failing);
+    assert!(
+        reason.contains("already exists in the cluster member1"),
+        "{reason}"
+    );
+}
+
+#[test]
 fn what_rollout_policies_hold_back() {
     let mut objects = hub();
     let selector = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}]);
@@ -216,6 +271,7 @@ fn templates_that_are_not_propagated() {
         object("v1", "ConfigMap", "kube-system", "coredns"),
         object("v1", "Secret", "karmada-es-member1", "token"),
         object("coordination.k8s.io/v1", "Lease", "shop", "lock"),
+        object("policy.open-cluster-management.io/v1", "Policy", "shop", "limits"),
         with(
             object("v1", "ConfigMap", "shop", "going"),
             "deletionTimestamp",

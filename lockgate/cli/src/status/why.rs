@@ -118,6 +118,10 @@ fn missing_overrides(policy: &PropagationPolicy) -> String {
 /// Why an object is not propagated, whatever the policies say.
 fn skipped(id: &TemplateId, template: &Value, namespace: bool) -> Option<Why> {
     let elsewhere = "lockgate status";
+    if let Some(command) = rollout_of_policy(id) {
+        let note = "it goes to the clusters of its PlacementBindings, and not by propagation policies";
+        return Some(Why::because(note).next(command));
+    }
     match skip_template(template) {
         Some(SkipReason::ClaimedBy) => {
             let owner = object::label(template, keys::CLAIMED_BY).unwrap_or_default();
@@ -150,6 +154,12 @@ fn skipped(id: &TemplateId, template: &Value, namespace: bool) -> Option<Why> {
         let note = format!("the label {}=true keeps it here", keys::SKIP_AUTO_PROPAGATION);
         Why::because(note).next(unlabel(id, keys::SKIP_AUTO_PROPAGATION))
     })
+}
+
+/// The command that tells where a Policy is, if it is one: no binding says it.
+pub(crate) fn rollout_of_policy(id: &TemplateId) -> Option<String> {
+    let is_policy = id.kind == "Policy" && id.group() == "policy.open-cluster-management.io";
+    is_policy.then(|| format!("lockgate rollout status {}", asked(id)))
 }
 
 /// A template as commands name it.

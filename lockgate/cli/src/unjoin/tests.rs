@@ -38,6 +38,36 @@ async fn a_cluster_leaves_and_what_remains_is_said() {
     fleet.join("m1", &["--timeout", "0"]).await.unwrap();
 }
 
+/// A binding of `shop/web` that says what it waits for.
+async fn copy_that_is_waited_for(fleet: &Fleet) {
+    let definitions = lockgate_api::definitions::crds();
+    let definition = definitions
+        .iter()
+        .find(|definition| definition["metadata"]["name"] == "resourcebindings.work.karmada.io")
+        .unwrap();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let created = fleet.hub.create(path, definition.to_string().into_bytes());
+    created.await.unwrap();
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
+    let created = fleet
+        .hub
+        .create("/api/v1/namespaces", namespace.to_string().into_bytes());
+    created.await.unwrap();
+    let binding = json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+        "metadata": {"namespace": "shop", "name": "web-deployment"},
+        "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "web"}}});
+    let resource = Resource::resource_bindings();
+    let collection = resource.collection("shop");
+    let created = fleet.hub.create(&collection, binding.to_string().into_bytes());
+    created.await.unwrap();
+    let condition = json!({"type": "Removed", "status": "False", "reason": "WaitingForCopies",
+        "message": "m1 kept until m2 has its copy", "lastTransitionTime": "2026-11-18T09:00:00Z"});
+    let status = json!({"status": {"conditions": [condition]}});
+    let path = resource.status("shop", "web-deployment");
+    let told = fleet.hub.merge_patch(&path, status.to_string().into_bytes());
+    told.await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_that_does_not_leave_says_why() {
     let fleet = Fleet::start().await;
@@ -45,15 +75,21 @@ async fn a_cluster_that_does_not_leave_says_why() {
     fleet.join("m1", &[]).await.unwrap();
     let work = json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
         "metadata": {"namespace": "karmada-es-m1", "name": "w"}, "spec": {"workload": {"manifests": []}}});
+    let manifest = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"}});
+    let waits = json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+        "metadata": {"namespace": "karmada-es-m1", "name": "x"}, "spec": {"workload": {"manifests": [manifest]}}});
     let collection = Resource::works().collection("karmada-es-m1");
-    fleet
-        .hub
-        .create(&collection, work.to_string().into_bytes())
-        .await
-        .unwrap();
+    for work in [work, waits] {
+        let created = fleet.hub.create(&collection, work.to_string().into_bytes());
+        created.await.unwrap();
+    }
+    copy_that_is_waited_for(&fleet).await;
     let said = leave(&fleet, Workloads::Delete, 1).await.unwrap_err();
     assert!(
-        said.contains("m1 has not left after 1 s: 1 Work is left"),
+        said.contains(
+            "m1 has not left after 1 s: 2 Works are left: \
+             Deployment shop/web (m1 kept until m2 has its copy), Work w; it leaves as soon as"
+        ),
         "{said}"
     );
     let annotations = &fleet.cluster("m1").await["metadata"]["annotations"];
@@ -103,4 +139,21 @@ fn the_wait_is_explained() {
     for (left, ready, expected) in cases {
         assert_eq!(state(left, ready.as_ref()), expected);
     }
+}
+
+#[test]
+fn what_has_a_reason_is_told_first() {
+    let left = |what: &str, why: Option<&str>| Left {
+        what: what.to_owned(),
+        why: why.map(str::to_owned),
+    };
+    let some = [left("A", None), left("B", Some("no copy"))];
+    assert_eq!(tell(&some), "B (no copy), A");
+    let many = [
+        left("A", None),
+        left("B", None),
+        left("C", Some("x")),
+        left("D", None),
+    ];
+    assert_eq!(tell(&many), "C (x), A, B, …");
 }

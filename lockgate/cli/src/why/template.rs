@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use lockgate_api::{Binding, Cluster};
+use lockgate_api::{Binding, Cluster, Condition};
 use lockgate_engine::TemplateId;
 use lockgate_engine::place::Verdict;
 use serde_json::{Value, json};
@@ -31,6 +31,8 @@ pub(super) struct Answer {
     /// What keeps it from being placed.
     pub(super) failed: Option<String>,
     pub(super) clusters: Vec<Explained>,
+    /// What is left out, because whoever asks may not list it.
+    pub(super) left_out: Option<String>,
 }
 
 impl Answer {
@@ -38,6 +40,11 @@ impl Answer {
     pub(super) fn of(id: &TemplateId, objects: &Objects) -> Result<Self, Failure> {
         let is_of = |binding: &&Binding| crate::status::is_of(binding, id);
         let Some(binding) = objects.bindings.iter().find(is_of) else {
+            if let Some(command) = crate::status::rollout_of_policy(id) {
+                return Err(Failure::Other(format!(
+                    "{id} goes to the clusters of its PlacementBindings; `{command}` says where it is"
+                )));
+            }
             let scope = match id.namespace.as_str() {
                 "" => String::new(),
                 namespace => format!(" -n {namespace}"),
@@ -48,6 +55,9 @@ impl Answer {
                 id.name
             )));
         };
+        if objects.hides("clusters") {
+            return Ok(Self::without_clusters(id, binding, objects));
+        }
         let mut clusters: Vec<Arc<Cluster>> = objects.clusters.iter().cloned().map(Arc::new).collect();
         clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         let placed = preview::placed(binding, &objects.bindings, &clusters);
@@ -86,7 +96,29 @@ impl Answer {
             template: id.to_string(),
             failed,
             clusters,
+            left_out: objects.left_out(),
         })
+    }
+
+    /// What the binding alone says: where the template goes, and what kept it from being placed.
+    fn without_clusters(id: &TemplateId, binding: &Binding, objects: &Objects) -> Self {
+        let scheduled = Condition::find(&binding.status.conditions, "Scheduled");
+        let unplaced = scheduled.filter(|condition| condition.status == "False");
+        let failed = judge::reserved(binding).or(unplaced.map(|condition| condition.message.as_str()));
+        let chosen = binding.spec.clusters.iter().map(|target| Explained {
+            cluster: target.name.clone(),
+            chosen: Some(target.replicas),
+            why: String::new(),
+            help: "",
+        });
+        let mut clusters: Vec<Explained> = chosen.collect();
+        clusters.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+        Self {
+            template: id.to_string(),
+            failed: failed.map(str::to_owned),
+            clusters,
+            left_out: objects.left_out(),
+        }
     }
 
     /// The answer for people.
@@ -98,6 +130,9 @@ impl Answer {
             text.push_str(&format!("{head}   {chosen} selected\n"));
             if let Some(failed) = &self.failed {
                 text.push_str(&format!("{}\n", paint.tone(failed, Tone::Bad)));
+            }
+            if let Some(left_out) = &self.left_out {
+                text.push_str(&format!("{left_out}\n"));
             }
             text.push('\n');
         }
@@ -134,11 +169,15 @@ impl Answer {
                 "help": one.help,
             })
         });
-        json!({
+        let mut value = json!({
             "template": self.template,
             "failed": self.failed,
             "clusters": clusters.collect::<Value>(),
-        })
+        });
+        if let Some(left_out) = &self.left_out {
+            value["notes"] = json!([left_out]);
+        }
+        value
     }
 }
 
@@ -213,6 +252,48 @@ mod tests {
         assert!(
             value["clusters"][2]["help"].as_str().unwrap().contains("taint"),
             "{value}"
+        );
+    }
+
+    #[test]
+    fn who_may_not_list_clusters_is_told_what_the_binding_says() {
+        let mut objects = objects();
+        objects.clusters.clear();
+        objects.unseen.push("clusters");
+        let answer = |objects: &Objects| {
+            Answer::of(&id("web"), objects)
+                .map_err(|e| e.to_string())
+                .unwrap()
+        };
+        let text = answer(&objects).table(true, Paint::OFF);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "ConfigMap shop/web   2 selected");
+        assert_eq!(lines[1], "left out, because you may not list it: clusters");
+        assert!(lines[4].starts_with("a         ✔ yes"), "{text}");
+        assert!(lines[5].starts_with("b         ✔ yes"), "{text}");
+        let value = answer(&objects).value();
+        assert_eq!(value["failed"], Value::Null);
+        assert_eq!(value["clusters"][1]["selected"], true);
+        let condition =
+            json!({"type": "Scheduled", "status": "False", "reason": "NoClusterFit", "message": "none fits"});
+        let conditions = &mut objects.bindings[0].status.conditions;
+        conditions.push(serde_json::from_value(condition).unwrap());
+        assert_eq!(answer(&objects).value()["failed"], "none fits");
+    }
+
+    #[test]
+    fn a_policy_is_told_who_knows_where_it_is() {
+        let policy = TemplateId {
+            api_version: "policy.open-cluster-management.io/v1".to_owned(),
+            kind: "Policy".to_owned(),
+            ..id("limits")
+        };
+        let error = Answer::of(&policy, &objects())
+            .map_err(|e| e.to_string())
+            .unwrap_err();
+        assert!(
+            error.contains("`lockgate rollout status policy/limits -n shop` says where it is"),
+            "{error}"
         );
     }
 
