@@ -266,6 +266,11 @@ impl Walk<'_> {
                 }
             }
         }
+        // Before it goes: whatever fails from here on, it is not forgotten.
+        let mut again = old.clone();
+        again.metadata.make_new();
+        again.status = lockgate_api::BindingStatus::default();
+        self.state.lost_bindings.lock().insert(self.id.clone(), again);
         if !old.metadata.deleting() {
             delete(
                 self.state,
@@ -304,10 +309,6 @@ impl Walk<'_> {
             }
         }
         self.binding = None;
-        let mut again = old;
-        again.metadata.make_new();
-        again.status = lockgate_api::BindingStatus::default();
-        self.state.lost_bindings.lock().insert(self.id.clone(), again);
         self.make_binding_again().await
     }
 
