@@ -104,7 +104,7 @@ pub(super) fn compliance(root: &Policy, replica: Option<&Policy>, state: &str) -
 /// What was last said of a template, and of which.
 fn said(template: &TemplateDetails) -> String {
     let said = template.history.first().map_or("", |entry| bare(&entry.message));
-    format!("{said} ({})", template.template_meta.name)
+    format!("{} ({})", violations(said), template.template_meta.name)
 }
 
 /// Why what a replica holds is not evaluated: what was said of it since it is held, or of the cluster, which is not said twice.
@@ -117,17 +117,38 @@ fn hindrance(replica: &Policy, mark: &Mark) -> Option<String> {
         .find_map(|template| template.history.first())?;
     // Times of history have whole seconds.
     let at: Timestamp = newest.last_timestamp.as_ref()?.parse().ok()?;
-    let said = bare(&newest.message);
+    let said = violations(bare(&newest.message));
     let of_cluster = said.starts_with(&format!("cluster {} ", replica.metadata.namespace));
-    (of_cluster || at.as_second() >= mark.at.as_second()).then(|| said.to_owned())
+    (of_cluster || at.as_second() >= mark.at.as_second()).then_some(said)
 }
 
 /// A message without the words that its state says already.
 fn bare(message: &str) -> &str {
     let said = message.split_once("; ").map_or(message, |(_, said)| said);
-    said.strip_prefix("violation - ")
-        .or_else(|| said.strip_prefix("template-error; "))
-        .unwrap_or(said)
+    said.strip_prefix("template-error; ").unwrap_or(said)
+}
+
+/// What a message says of objects that are not as they should be, without those that are; all of it if it does not say which.
+fn violations(said: &str) -> String {
+    let mut found: Vec<&str> = Vec::new();
+    let mut is_violation = false;
+    for part in said.split("; ") {
+        // What begins with neither goes on with what was said before.
+        let part = if let Some(violation) = part.strip_prefix("violation - ") {
+            is_violation = true;
+            violation
+        } else {
+            is_violation &= !part.starts_with("notification - ");
+            part
+        };
+        if is_violation {
+            found.push(part);
+        }
+    }
+    if found.is_empty() {
+        return said.to_owned();
+    }
+    found.join("; ")
 }
 
 #[cfg(test)]
@@ -163,6 +184,14 @@ mod tests {
             said("0.a.1", "0.a.1", "Compliant"),
             "enforces nothing now; compliant: nothing would change"
         );
+        assert_eq!(
+            violations(
+                "notification - pods [a] found as specified; violation - pods [b] not found in namespace y; pods [c] \
+                 found but not as specified; notification - boxes [d] missing as expected"
+            ),
+            "pods [b] not found in namespace y; pods [c] found but not as specified"
+        );
+        assert_eq!(violations("in somebody's; own words"), "in somebody's; own words");
         // What was said of something older is not told.
         assert_eq!(
             said("0.a.2", "0.a.1", "Compliant"),

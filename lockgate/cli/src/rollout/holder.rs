@@ -81,13 +81,16 @@ impl Holder {
 
     /// Why nothing is told, if nothing is: what the root says of itself.
     pub(crate) fn untold(&self, id: &TemplateId) -> String {
-        if let Self::Binding(_) = self {
+        let Self::Policy(root, _) = self else {
             return format!(
                 "{id} follows no strategy: its changes go to all clusters at once.\n\n\
                  Next: a RolloutPolicy with spec.strategy, see docs/rollout.md\n"
             );
-        }
+        };
         let mut text = format!("{id} is on no cluster.\n");
+        if root.spec.disabled {
+            text.push_str("  because    spec.disabled is true\n");
+        }
         for condition in self.notes() {
             text.push_str(&format!("  because    {}\n", condition.message));
         }

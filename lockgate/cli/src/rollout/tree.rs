@@ -231,6 +231,7 @@ fn words(cluster: &RunCluster) -> (&str, String, Option<&str>) {
         reason => match reason.split_once(" until 2") {
             // What is left is told beside it.
             Some((reason, rest)) => {
+                let reason = reason.strip_suffix(", has").unwrap_or(reason);
                 let more = rest.split_once("; ").map(|(_, more)| format!("; {more}"));
                 format!("{reason}{}", more.unwrap_or_default())
             }

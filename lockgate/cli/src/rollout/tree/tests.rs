@@ -213,3 +213,21 @@ fn a_thousand_clusters_in_mixed_states_fit_on_a_screen() {
     assert!(text.lines().count() < 30, "{text}");
     assert!(text.contains("… and 88 more"), "{text}");
 }
+
+#[test]
+fn the_time_that_is_left_is_told_once() {
+    for (reason, told) in [
+        ("under way, has until 2026-01-01T00:05:00Z", "under way"),
+        ("failed, has until 2026-01-01T00:05:00Z to recover", "failed"),
+        ("succeeded, soaks until 2026-01-01T00:05:00Z", "succeeded, soaks"),
+    ] {
+        assert_eq!(words(&cluster("a", "Progressing", reason, None)).1, told);
+    }
+}
+
+#[test]
+fn a_disabled_policy_says_that_it_is() {
+    let root: Policy = serde_json::from_value(serde_json::json!({"spec": {"disabled": true}})).unwrap();
+    let text = Holder::Policy(Box::new(root), Default::default()).untold(&id());
+    assert!(text.contains("  because    spec.disabled is true\n"), "{text}");
+}
