@@ -26,4 +26,4 @@ pub use judge::{Judged, Objects, Remedy, Served, Standing, Subject, judge, made,
 pub use known::Known;
 pub use objects::is_same;
 pub use rules::{Compliance, Difference, Every, Fault, Prune, Recreate, Rules, Template};
-pub use status::{Concluded, Evaluated, Outcome, Unpruned, awaits_status, conclude};
+pub use status::{Concluded, Evaluated, Outcome, Unpruned, conclude, passing_since};

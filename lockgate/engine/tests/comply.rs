@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use lockgate_api::ocm::configuration::{ConfigurationSpec, ConfigurationStatus};
 use lockgate_engine::comply::{
     Compliance, Concluded, Evaluated, Fault, Judged, Objects, Outcome, Prune, Remedy, Rules, Served,
-    Standing, Subject, Template, Unpruned, awaits_status, conclude, judge, made, status as statuses,
+    Standing, Subject, Template, Unpruned, conclude, judge, made, passing_since, status as statuses,
     status_fits, words,
 };
 use serde_json::{Value, json};
@@ -523,7 +523,7 @@ fn a_status_that_has_not_come_is_waited_for() {
     let awaits = |live: Value| {
         let outcomes = [Ok(outcome(&rules, &["shop"], &[live]))];
         let told = status(&rules, &outcomes, &ConfigurationStatus::default(), 1).status;
-        (awaits_status(&outcomes, &told).is_some(), told.compliant)
+        (passing_since(&outcomes, &told).is_some(), told.compliant)
     };
     let live = |data: &str, phase: &str| {
         let mut live = config_map("shop", "box", &json!({ "a": data }));
@@ -536,4 +536,40 @@ fn a_status_that_has_not_come_is_waited_for() {
     assert_eq!(awaits(live("1", "Bound")), (false, "Compliant".to_owned()));
     // Something else is wrong, which does not come by itself.
     assert_eq!(awaits(live("2", "Pending")), (false, "NonCompliant".to_owned()));
+}
+
+#[test]
+fn what_may_pass_by_itself_is_waited_for() {
+    let rules = rules(&json!({"remediationAction": "enforce", "object-templates":
+        [{"complianceType": "musthave", "objectDefinition": wanted("box", &json!({}))}]}))
+    .unwrap();
+    let passes = |outcomes: &[Outcome]| {
+        let told = status(&rules, outcomes, &ConfigurationStatus::default(), 1).status;
+        passing_since(outcomes, &told).is_some()
+    };
+    let judged = |change: &dyn Fn(&mut Judged)| -> Outcome {
+        let (subject, mut judged) = outcome(&rules, &["shop"], &[]);
+        change(&mut judged[0]);
+        Ok((subject, judged))
+    };
+    let wrong = |may_pass: bool| {
+        judged(&move |one| {
+            let fault = Fault::template("its namespace is not there");
+            one.standing = Standing::Wrong(Fault { may_pass, ..fault });
+        })
+    };
+    let unserved = || {
+        let unserved = Subject::of(first(&rules), rules.selected(&[]), None);
+        unserved.map(|subject| (subject, Vec::new()))
+    };
+    let going = judged(&|one| {
+        one.standing = Standing::Found;
+        one.is_going = true;
+    });
+    assert!(passes(&[unserved()]));
+    assert!(passes(&[wrong(true), unserved(), going]));
+    // What does not pass by itself counts, whatever else is wrong.
+    assert!(!passes(&[wrong(false)]));
+    assert!(!passes(&[unserved(), wrong(false)]));
+    assert!(!passes(&[Err(Fault::template("it is wrong")), unserved()]));
 }

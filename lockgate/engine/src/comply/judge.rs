@@ -53,13 +53,15 @@ impl Subject {
             object::text(&template.object, "kind"),
         );
         let Some(served) = served else {
-            return Err(Fault::new(
-                "K8s error",
-                format!(
-                    "couldn't find mapping resource with kind {kind} in API version {api_version}, please check if \
-                     you have CRD deployed"
-                ),
-            ));
+            let message = format!(
+                "couldn't find mapping resource with kind {kind} in API version {api_version}, please check if \
+                 you have CRD deployed"
+            );
+            return Err(Fault {
+                // The policy itself, or another, may just have defined it.
+                may_pass: true,
+                ..Fault::new("K8s error", message)
+            });
         };
         let name = template.name();
         let own = object::meta_text(&template.object, "namespace");
@@ -177,6 +179,8 @@ pub struct Judged {
     pub awaits_status: bool,
     /// Whether it would be deleted and made anew.
     pub anew: bool,
+    /// Whether its deletion is under way.
+    pub is_going: bool,
 }
 
 impl Judged {
@@ -192,7 +196,14 @@ impl Judged {
             made: false,
             awaits_status: false,
             anew: false,
+            is_going: false,
         }
+    }
+
+    /// Whether what is wrong may pass by itself, soon after the policy began to enforce.
+    pub(super) fn may_pass(&self) -> bool {
+        let is_passing = matches!(&self.standing, Standing::Wrong(fault) if fault.may_pass);
+        self.awaits_status || self.is_going || is_passing
     }
 
     fn one(namespace: &str, name: &str, live: Option<&Arc<Value>>, standing: Standing) -> Self {

@@ -12,6 +12,7 @@ use lockgate_api::ocm::policy::{
 use lockgate_api::ocm::policy_binding::Dependency;
 use serde_json::{Map, Value, json};
 
+use super::rules::{moustache, unresolved};
 use super::status::seconds;
 use super::words::{bounded, template_error};
 use crate::object;
@@ -67,6 +68,9 @@ fn planned(
     fresh: bool,
 ) -> Result<Value, String> {
     let definition = &template.object_definition;
+    if let Some(path) = unresolved_outside(policy, template) {
+        return Err(unresolved(&path));
+    }
     let (api_version, kind) = (
         object::text(definition, "apiVersion"),
         object::text(definition, "kind"),
@@ -116,6 +120,21 @@ fn planned(
         metadata.insert("annotations".to_owned(), annotations.clone().into());
     }
     Ok(json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}))
+}
+
+/// The path of the first text, outside the spec of the ConfigurationPolicy, that wants to be worked out first. The spec says so
+/// itself, where it is evaluated.
+fn unresolved_outside(policy: &Policy, template: &PolicyTemplate) -> Option<String> {
+    let fields = template.object_definition.as_object().into_iter().flatten();
+    let mut outside = fields.filter(|(key, _)| *key != "spec");
+    let in_dependencies = |dependencies: &[Dependency], path: &str| {
+        // Everything of ours can be encoded.
+        moustache(&serde_json::to_value(dependencies).unwrap_or_default(), path)
+    };
+    outside
+        .find_map(|(key, value)| moustache(value, &format!("objectDefinition.{key}")))
+        .or_else(|| in_dependencies(&template.extra_dependencies, "extraDependencies"))
+        .or_else(|| in_dependencies(&policy.spec.dependencies, "dependencies"))
 }
 
 /// Whether what a ConfigurationPolicy last stood for was enforced, by its action and by what [`ENFORCED_BEFORE`] says. One that

@@ -87,6 +87,8 @@ pub struct Fault {
     pub reason: String,
     /// The message.
     pub message: String,
+    /// Whether it may pass by itself, soon after the policy began to enforce.
+    pub may_pass: bool,
 }
 
 impl Fault {
@@ -94,6 +96,7 @@ impl Fault {
         Self {
             reason: reason.to_owned(),
             message: message.into(),
+            may_pass: false,
         }
     }
 
@@ -381,14 +384,17 @@ fn refuse_templates(spec: &ConfigurationSpec) -> Result<(), Fault> {
     });
     match found {
         None => Ok(()),
-        Some(path) => Err(Fault::template(format!(
-            "{path} holds {{{{: Go templates are not resolved here; write the value itself"
-        ))),
+        Some(path) => Err(Fault::template(unresolved(&path))),
     }
 }
 
+/// What is said of a text that wants to be worked out first.
+pub(super) fn unresolved(path: &str) -> String {
+    format!("{path} holds {{{{: Go templates are not resolved here; write the value itself")
+}
+
 /// The path of the first text that holds `{{`.
-fn moustache(value: &Value, path: &str) -> Option<String> {
+pub(super) fn moustache(value: &Value, path: &str) -> Option<String> {
     match value {
         Value::String(text) => text.contains("{{").then(|| path.to_owned()),
         Value::Array(items) => items

@@ -177,21 +177,26 @@ pub fn conclude(previous: &ConfigurationStatus, evaluated: &Evaluated<'_>) -> Co
     Concluded { status, prune }
 }
 
-/// Since when all that is wrong is that objects do not yet have the status that is demanded. That is nobody's to enforce: it
-/// comes, or it does not, a while after the rest was made so.
-pub fn awaits_status(outcomes: &[Outcome], status: &ConfigurationStatus) -> Option<Timestamp> {
+/// Since when all that is wrong may pass by itself, a while after the rest was made so: objects do not yet have the status that
+/// is demanded, which is nobody's to enforce; their namespace or kind is not there yet; or their deletion is under way.
+pub fn passing_since(outcomes: &[Outcome], status: &ConfigurationStatus) -> Option<Timestamp> {
     let mut since = None;
     for (outcome, details) in outcomes.iter().zip(&status.compliancy_details) {
-        let (_, judged) = outcome.as_ref().ok()?;
-        let mut bad = judged
-            .iter()
-            .filter(|one| !one.standing.is_compliant())
-            .peekable();
-        if bad.peek().is_none() {
-            continue;
-        }
-        if !bad.all(|one| one.awaits_status) {
-            return None;
+        match outcome {
+            Err(fault) if fault.may_pass => {}
+            Err(_) => return None,
+            Ok((_, judged)) => {
+                let mut bad = judged
+                    .iter()
+                    .filter(|one| !one.standing.is_compliant())
+                    .peekable();
+                if bad.peek().is_none() {
+                    continue;
+                }
+                if !bad.all(Judged::may_pass) {
+                    return None;
+                }
+            }
         }
         let told = details.conditions.first();
         since = since.max(told.and_then(|told| told.last_transition_time.parse().ok()));

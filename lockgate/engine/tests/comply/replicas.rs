@@ -1,8 +1,11 @@
 //! What a replica says of its templates, and what their ConfigurationPolicies remember of being enforced.
 
+use lockgate_api::ocm::Policy;
 use lockgate_api::ocm::configuration::EvaluationEntry;
 use lockgate_api::ocm::policy::{PolicyStatus, TemplateDetails};
-use lockgate_engine::comply::replica::{ENFORCED_BEFORE, Told, has_enforced, in_place_of, report};
+use lockgate_engine::comply::replica::{
+    self, API_VERSION, ENFORCED_BEFORE, Told, has_enforced, in_place_of, report,
+};
 
 use super::*;
 
@@ -113,4 +116,49 @@ fn what_was_enforced_before_its_turn_is_not_forgotten() {
     // Released as one that enforces, there is nothing to note.
     let enforces = policy("enforce", false, Some(&still));
     assert_eq!(enforces["metadata"].get("annotations"), None);
+}
+
+#[test]
+fn go_templates_are_refused_wherever_they_stand() {
+    let plan = |change: &dyn Fn(&mut Value)| {
+        let mut policy = json!({
+            "metadata": {"name": "ops.box"},
+            "spec": {"dependencies": [], "policy-templates": [{
+                "objectDefinition": {"apiVersion": API_VERSION, "kind": "ConfigurationPolicy", "metadata":
+                    {"name": "box"}, "spec": {"severity": "low"}},
+                "extraDependencies": []}]},
+        });
+        change(&mut policy);
+        let policy: Policy = serde_json::from_value(policy).unwrap();
+        replica::plan(&policy, "member1").remove(0).object
+    };
+    let depends = json!({"apiVersion": API_VERSION, "kind": "Policy", "name": "{{hub x hub}}", "compliance": "Compliant"});
+    assert!(plan(&|_| {}).is_ok());
+    let template = "/spec/policy-templates/0";
+    for (place, value, path) in [
+        (
+            format!("{template}/objectDefinition/metadata"),
+            json!({"name": "box", "annotations": {"x": "{{ .A }}"}}),
+            "objectDefinition.metadata.annotations.x",
+        ),
+        (
+            format!("{template}/objectDefinition/metadata"),
+            json!({"name": "box", "labels": {"{{ .A }}": "x"}}),
+            "objectDefinition.metadata.labels.{{ .A }}",
+        ),
+        (
+            format!("{template}/extraDependencies"),
+            json!([depends]),
+            "extraDependencies[0].name",
+        ),
+        (
+            "/spec/dependencies".to_owned(),
+            json!([depends]),
+            "dependencies[0].name",
+        ),
+    ] {
+        let refused = plan(&|policy| *policy.pointer_mut(&place).unwrap() = value.clone());
+        let message = refused.unwrap_err();
+        assert!(message.starts_with(&format!("{path} holds {{{{")), "{message}");
+    }
 }

@@ -45,8 +45,9 @@ use crate::watch::Following;
 
 /// How long what is followed may take to be known.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a status that an enforcing policy demands may take before that counts as a failure.
-const STATUS_PATIENCE: Duration = Duration::from_secs(60);
+/// How long what may pass by itself may take, in a policy that enforces, before it counts as a failure: a status that does not
+/// come, a namespace or a kind that is made meanwhile, a deletion.
+const PASSING_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is known of a member's policies.
 #[derive(Default)]
@@ -324,7 +325,13 @@ impl Visit<'_> {
                 }
                 (Ok(object), None) => object,
             };
-            let template = match self.sync_template(&copy, &planned.name, object).await {
+            let mut synced = self.sync_template(&copy, &planned.name, object).await;
+            if matches!(synced, Ok(None)) {
+                // Whoever has the name wakes this one when it is free; it may have been freed meanwhile.
+                self.note_waiting(true);
+                synced = self.sync_template(&copy, &planned.name, object).await;
+            }
+            let template = match synced {
                 Ok(Some(template)) => template,
                 Ok(None) => {
                     let message = format!(
@@ -358,11 +365,13 @@ impl Visit<'_> {
                 word = word.min(Word::Earlier);
             }
             if let Some(since) = outcome.awaits_since {
-                // What is demanded of a status may take its time before it counts as a failure.
-                let until = later(since.max(released), STATUS_PATIENCE);
+                // What may pass by itself may take its time before it counts as a failure.
+                let until = later(since.max(released), PASSING_PATIENCE);
                 if fresh && until > self.state.clock.now() {
                     word = word.min(Word::Earlier);
                     due = [due, Some(until)].into_iter().flatten().min();
+                    // Nobody says so when it is served.
+                    refused = refused.or(outcome.unserved);
                 }
             }
             if outcome.forgets {

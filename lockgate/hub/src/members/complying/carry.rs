@@ -130,6 +130,8 @@ impl Carrying<'_> {
             }
             Err(error) => {
                 let which = self.words(one);
+                // Its namespace may come with a later object.
+                let may_pass = matches!(error, LinkError::NotFound);
                 let why = match &error {
                     LinkError::NotFound => format!("namespace {} does not exist", one.namespace),
                     other => said(other)?,
@@ -145,7 +147,10 @@ impl Carrying<'_> {
                         format!("{which} failed to recreate with the error `{why}`"),
                     )
                 };
-                one.standing = Standing::Wrong(fault(reason, message.clone()));
+                one.standing = Standing::Wrong(Fault {
+                    may_pass,
+                    ..fault(reason, message.clone())
+                });
                 Ok(Some(message))
             }
         }
@@ -168,6 +173,7 @@ impl Carrying<'_> {
             }
             Ok(Deleted::Going(answer)) => {
                 self.learn(one, &answer)?;
+                one.is_going = true;
                 Ok(Some(format!("{} is being deleted", self.words(one))))
             }
             Err(LinkError::NotFound) => {
@@ -470,6 +476,7 @@ fn fault(reason: &str, message: String) -> Fault {
     Fault {
         reason: reason.to_owned(),
         message,
+        may_pass: false,
     }
 }
 

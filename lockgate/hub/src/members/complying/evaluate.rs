@@ -8,8 +8,8 @@ use lockgate_api::ocm::ConfigurationPolicy;
 use lockgate_api::ocm::configuration::ConfigurationStatus;
 use lockgate_api::ocm::policy::COMPLIANT;
 use lockgate_engine::comply::{
-    Evaluated, Every, Known as KnownObjects, Outcome, Prune, Rules, Served, Subject, Template, awaits_status,
-    conclude, judge, rules, rules::Fault, status::is_forgotten, words,
+    Evaluated, Every, Known as KnownObjects, Outcome, Prune, Rules, Served, Subject, Template, conclude,
+    judge, passing_since, rules, rules::Fault, status::is_forgotten, words,
 };
 use lockgate_engine::object;
 use machinery_value::hash::canonical_hash;
@@ -44,8 +44,10 @@ pub(super) struct Looked {
     pub(super) is_hidden: bool,
     /// Whether the member does not keep what it must know to prune.
     pub(super) forgets: bool,
-    /// Since when it enforces and nothing is wrong but a status that has not come yet.
+    /// Since when it enforces and nothing is wrong but what may pass by itself.
     pub(super) awaits_since: Option<Timestamp>,
+    /// What is wrong, if the member does not serve some kind of it.
+    pub(super) unserved: Option<String>,
 }
 
 /// What was found of all templates of one ConfigurationPolicy.
@@ -109,6 +111,7 @@ impl Visit<'_> {
                     is_hidden: false,
                     forgets,
                     awaits_since: None,
+                    unserved: None,
                 });
             }
         }
@@ -177,7 +180,11 @@ impl Visit<'_> {
             (Err(_), _) => None,
         };
         self.keep_memory(policy, memory);
-        let awaits_since = awaits_status(&outcomes, &status).filter(|_| enforces && unpruned.is_empty());
+        let awaits_since = passing_since(&outcomes, &status).filter(|_| enforces && unpruned.is_empty());
+        let mut faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        let unserved = faults
+            .find(|fault| fault.may_pass)
+            .map(|fault| fault.message.clone());
         Ok(Looked {
             status,
             due,
@@ -186,6 +193,7 @@ impl Visit<'_> {
             is_hidden,
             forgets,
             awaits_since,
+            unserved,
         })
     }
 
@@ -270,6 +278,7 @@ impl Visit<'_> {
         namespaces: &[String],
     ) -> Result<Vec<SubjectHere<'a>>, SendError> {
         let mut all = Vec::with_capacity(rules.templates.len());
+        let mut asked = BTreeSet::new();
         for template in &rules.templates {
             let template = match template {
                 Ok(template) => template,
@@ -282,7 +291,12 @@ impl Visit<'_> {
                 object::text(&template.object, "apiVersion"),
                 object::text(&template.object, "kind"),
             );
-            let resource = self.resource(api_version, kind).await?;
+            let mut resource = self.resource(api_version, kind).await?;
+            if resource.is_none() && asked.insert(api_version) {
+                // It may have been defined since somebody asked, perhaps by this policy.
+                self.lane.policies.served.lock().remove(api_version);
+                resource = self.resource(api_version, kind).await?;
+            }
             let served = resource.as_ref().map(|resource| Served {
                 plural: resource.plural.clone(),
                 namespaced: resource.namespaced,

@@ -4,17 +4,19 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use lockgate_api::definitions::policy_crds;
+use lockgate_api::ocm::Policy;
 use lockgate_api::ocm::policy::PARENT_POLICY;
 use lockgate_engine::object;
 use serde_json::Value;
 
 use super::super::dispatching::SendError;
 use super::super::lane::{Errand, Lane, OBSERVE};
-use super::{PATIENCE, known};
-use crate::cache::{Cache, Change};
+use super::{PATIENCE, known, report};
+use crate::cache::{Cache, Cached, Change};
 use crate::install;
 use crate::link::{Link, LinkError};
 use crate::resource::Resource;
+use crate::state;
 use crate::watch::{Following, follow as follow_resource};
 
 /// How long a change waits for more of the same.
@@ -112,6 +114,27 @@ async fn put_definitions(link: &Link) -> Result<(), SendError> {
     Ok(())
 }
 
+/// Whether others may wait for what changed of a copy: the answer to a write of ours may have been lost on its way.
+fn is_news(change: &Change) -> bool {
+    let status = |cached: &Option<Arc<Cached>>| {
+        let policy: Option<Policy> = cached.as_ref().and_then(|cached| state::parse(cached));
+        policy.and_then(|policy| policy.status).unwrap_or_default()
+    };
+    report::is_news(&status(&change.old), &status(&change.new))
+}
+
+/// The policy that a copy is of.
+fn copy(change: &Change) -> Option<String> {
+    change.key().map(|key| key.name.to_string())
+}
+
+/// The policy that a ConfigurationPolicy was made from.
+fn parent(change: &Change) -> Option<String> {
+    let cached = change.new.as_ref().or(change.old.as_ref())?;
+    let template: Value = cached.parse().ok()?;
+    object::label(&template, PARENT_POLICY).map(str::to_owned)
+}
+
 fn start(lane: &Arc<Lane>, link: &Link) -> Own {
     let told = |lane: Weak<Lane>, name: fn(&Change) -> Option<String>| {
         move |change: &Change| {
@@ -123,27 +146,21 @@ fn start(lane: &Arc<Lane>, link: &Link) -> Own {
             }
         }
     };
-    let copy = |change: &Change| change.key().map(|key| key.name.to_string());
-    let parent = |change: &Change| {
-        let cached = change.new.as_ref().or(change.old.as_ref())?;
-        let template: Value = cached.parse().ok()?;
-        object::label(&template, PARENT_POLICY).map(str::to_owned)
+    let (copies, copy) = (Arc::downgrade(lane), told(Arc::downgrade(lane), copy));
+    let copy = move |change: &Change| {
+        copy(change);
+        if let (Some(lane), true) = (copies.upgrade(), !change.own && is_news(change)) {
+            report::wake_dependents(&lane);
+        }
     };
-    let weak = || Arc::downgrade(lane);
     Own {
-        copies: follow_resource(
-            link,
-            &Resource::policies(),
-            &lane.cluster,
-            None,
-            told(weak(), copy),
-        ),
+        copies: follow_resource(link, &Resource::policies(), &lane.cluster, None, copy),
         templates: follow_resource(
             link,
             &Resource::configuration_policies(),
             &lane.cluster,
             None,
-            told(weak(), parent),
+            told(Arc::downgrade(lane), parent),
         ),
     }
 }

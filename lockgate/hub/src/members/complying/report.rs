@@ -8,7 +8,7 @@ use lockgate_engine::comply::replica::{self, Told};
 use serde_json::Value;
 
 use super::super::dispatching::SendError;
-use super::super::lane::{Errand, OBSERVE};
+use super::super::lane::{Errand, Lane, OBSERVE};
 use super::Visit;
 use crate::cache::Key;
 use crate::resource::Resource;
@@ -52,7 +52,6 @@ impl Visit<'_> {
         };
         let now = self.state.clock.now();
         let (details, compliant) = replica::report(self.name, &before, told, now);
-        let mut changed = false;
         if let Some(copy) = copy {
             let was = copy.status.clone().unwrap_or_default();
             // The history of a copy goes with it; that of the replica is what people read.
@@ -62,30 +61,40 @@ impl Visit<'_> {
                 ..said(&was, &details, compliant, evaluated)
             };
             if status != was {
-                // Others may wait for the policy, or for one template of it.
-                changed = was.compliant != status.compliant || states(&was) != states(&status);
                 self.may_write()?;
                 let resource = copies.resource();
                 let path = resource.status(&key.namespace, &key.name);
                 let body = encode_status(resource, &copy.metadata, &status);
                 let _: Value = self.put(copies, &key, &path, body).await?;
+                // What follows may fail, and with the next try there is nothing new on the copy.
+                if is_news(&was, &status) {
+                    self.wake_dependents();
+                }
             }
         }
-        write(self.state, &key, &replica, &details, compliant, evaluated).await?;
-        if changed {
-            self.wake_dependents();
-        }
-        Ok(())
+        write(self.state, &key, &replica, &details, compliant, evaluated).await
     }
 
-    /// Wakes the policies of this member that wait for others; one may wait for a template of its own.
+    /// Wakes the policies of this member that wait for others; one may wait for a template of its own, or for a name.
     pub(super) fn wake_dependents(&self) {
-        for (name, memory) in self.lane.policies.memories.lock().iter() {
-            if memory.waits {
-                self.lane.queue.add(Errand::Policy(name.clone()), OBSERVE);
-            }
+        wake_dependents(self.lane);
+    }
+}
+
+/// Wakes the policies of a member that wait for others.
+pub(super) fn wake_dependents(lane: &Lane) {
+    for (name, memory) in lane.policies.memories.lock().iter() {
+        if memory.waits {
+            lane.queue.add(Errand::Policy(name.clone()), OBSERVE);
         }
     }
+}
+
+/// Whether a copy says something new to those who wait for the policy, for one template of it, or for its last word.
+pub(super) fn is_news(was: &PolicyStatus, is: &PolicyStatus) -> bool {
+    was.compliant != is.compliant
+        || was.evaluated_revision != is.evaluated_revision
+        || states(was) != states(is)
 }
 
 /// The templates of a policy with their states.

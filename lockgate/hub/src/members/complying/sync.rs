@@ -1,12 +1,13 @@
 //! The copy of a replica on its member, and the ConfigurationPolicies that are made from it.
 
-use lockgate_api::ocm::policy::{PARENT_POLICY, Policy, ROOT_POLICY};
+use lockgate_api::ocm::policy::{PARENT_POLICY, Policy, REVISION, ROOT_POLICY};
+use lockgate_api::ocm::policy_binding::Dependency;
 use lockgate_api::ocm::{CLUSTER_NAMESPACE, ConfigurationPolicy};
 use lockgate_engine::comply::replica::{self, Planned};
 use lockgate_engine::comply::rules;
 use lockgate_engine::comply::{Prune, status, words};
 use lockgate_engine::governance::replica::is_inform;
-use lockgate_engine::governance::revision::Mark;
+use lockgate_engine::governance::revision::{Mark, evaluated};
 use lockgate_engine::object;
 use serde_json::{Value, json};
 
@@ -74,16 +75,43 @@ impl Visit<'_> {
 
     /// What a template says while it waits for others.
     pub(super) fn pending(&self, planned: &Planned) -> Option<Result<String, String>> {
-        replica::pending(planned, |dependency| {
-            let cache = match dependency.kind.as_str() {
-                "Policy" => self.own.copies(),
-                "ConfigurationPolicy" => self.own.templates(),
-                _ => return None,
+        replica::pending(planned, |dependency| self.compliance(dependency))
+    }
+
+    /// What a dependency says of itself, if it is there.
+    fn compliance(&self, dependency: &Dependency) -> Option<String> {
+        let found = self.dependency(dependency)?;
+        found["status"]["compliant"].as_str().map(str::to_owned)
+    }
+
+    fn dependency(&self, dependency: &Dependency) -> Option<Value> {
+        let cache = match dependency.kind.as_str() {
+            "Policy" => self.own.copies(),
+            "ConfigurationPolicy" => self.own.templates(),
+            _ => return None,
+        };
+        cache.find(self.cluster(), &dependency.name)?.parse().ok()
+    }
+
+    /// Whether all that a template waits for has not said its last word: it waits for its turn in a rollout, or was not looked
+    /// at since.
+    fn waits_for_rollouts(&self, planned: &Planned) -> bool {
+        let is_unmet = |dependency: &&Dependency| {
+            self.compliance(dependency).as_deref() != Some(dependency.compliance.as_str())
+        };
+        let is_in_rollout = |dependency: &Dependency| {
+            let found = self.dependency(dependency)?;
+            let policy = match dependency.kind.as_str() {
+                "Policy" => &dependency.name,
+                _ => object::label(&found, PARENT_POLICY)?,
             };
-            let cached = cache.find(self.cluster(), &dependency.name)?;
-            let found: Value = cached.parse().ok()?;
-            found["status"]["compliant"].as_str().map(str::to_owned)
-        })
+            let cached = self.own.copies().get(&self.key(policy))?;
+            let copy: Policy = state::parse(&cached)?;
+            copy.metadata.annotation(REVISION)?;
+            Some(waits_for_its_turn(&copy) || evaluated(&copy).is_none())
+        };
+        let mut unmet = planned.dependencies.iter().filter(is_unmet);
+        unmet.all(|dependency| is_in_rollout(dependency) == Some(true))
     }
 
     /// Brings a ConfigurationPolicy to its template; `None` if it belongs to another policy.
@@ -130,12 +158,13 @@ impl Visit<'_> {
 
     /// Takes away the ConfigurationPolicy of a template that waits for others; gives what keeps it. While the template only
     /// informs, one that would take objects with it stays as it is, unevaluated: what it made is not forgotten and not
-    /// deleted.
+    /// deleted. So does one that waits only for policies that wait for their turn: they are looked at again soon, and perhaps
+    /// nothing is wrong then.
     pub(super) async fn put_away(&self, planned: &Planned) -> Result<Option<String>, SendError> {
         let Some(template) = self.template(&planned.name) else {
             return Ok(None);
         };
-        if object::label(&template, PARENT_POLICY) != Some(self.name) {
+        if object::label(&template, PARENT_POLICY) != Some(self.name) || self.waits_for_rollouts(planned) {
             return Ok(None);
         }
         let action = planned
@@ -216,6 +245,8 @@ impl Visit<'_> {
         let templates = self.own.templates();
         self.delete(templates, &template.metadata.name, &template.metadata.uid)
             .await?;
+        // Another policy may wait for the name.
+        self.wake_dependents();
         Ok(None)
     }
 

@@ -119,6 +119,7 @@ impl Visit<'_> {
                     self.cluster(),
                     cache.resource().plural
                 ),
+                may_pass: false,
             })),
             Err(error) => Err(error),
         }
