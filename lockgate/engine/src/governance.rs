@@ -2,7 +2,8 @@
 //!
 //! [`selection`] says through which bindings a root reaches which clusters, in which groups; [`replica`] makes its replicas, and
 //! [`revision`] says which content one holds and whether a report is about it; [`rollout`] decides who enforces now, by the
-//! rollout engine that every change goes through ([`crate::gate::run`]); [`tell`] says what it comes to.
+//! rollout engine that every change goes through ([`crate::gate::run`]); [`retained`] says how clusters are of which nobody knows
+//! whether they are chosen; [`tell`] says what it comes to.
 //!
 //! What always holds:
 //!
@@ -12,6 +13,7 @@
 //! - what cannot be followed moves nothing: no replica is made, changed or removed.
 
 pub mod replica;
+pub mod retained;
 pub mod revision;
 pub mod rollout;
 pub mod selection;
@@ -20,5 +22,6 @@ pub mod tell;
 #[cfg(test)]
 mod tests;
 
+pub use retained::{Retained, retained};
 pub use rollout::{Known, Manner, RootInput, RootPlan, Standing, plan};
 pub use selection::{Chosen, Selection, Sources, select};

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use lockgate_api::ocm::policy::{ENFORCE_PREVIOUS, INFORM, PolicySpec, PolicyStatus, WHILE_WAITING};
+use lockgate_api::ocm::policy::{
+    ClusterCompliance, ENFORCE_PREVIOUS, INFORM, PolicySpec, PolicyStatus, WHILE_WAITING,
+};
 use lockgate_api::ocm::{Policy, PolicySet};
 use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
 
@@ -128,6 +130,17 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// It, as the root tells it; how compliant the cluster is it does not know.
+    pub(super) fn told(&self) -> ClusterCompliance {
+        ClusterCompliance {
+            clustername: self.cluster.clone(),
+            clusternamespace: self.cluster.clone(),
+            rollout_status: self.status.name().to_owned(),
+            rollout_status_transition_time: self.since.map(|at| at.to_string()),
+            ..ClusterCompliance::default()
+        }
+    }
+
     /// Makes the status of a replica say it; the member's part stays.
     pub fn put(&self, status: &mut PolicyStatus) {
         self.status.name().clone_into(&mut status.rollout_status);
@@ -156,6 +169,8 @@ pub struct RootPlan {
     pub view: RolloutRun,
     /// When to look again.
     pub recheck_at: Option<Timestamp>,
+    /// Which contents clusters are to have.
+    pub wanted: [String; 2],
 }
 
 /// One cluster of a root.
@@ -164,6 +179,7 @@ struct Row<'a> {
     replica: Option<&'a Policy>,
     /// What it is to hold in the end.
     wanted: &'a Content,
+    /// What a rollout released it to. Who only waits was told nothing, also where it waits with what it is to hold in the end.
     told: Option<Told>,
     seen: Seen,
     reach: Reach,
@@ -189,6 +205,12 @@ impl Content {
 /// What somebody wants of a root, in one word. What was given up is not sent again until this changes.
 pub fn intent<'s>(root: &Policy, set: &dyn Fn(&str, &str) -> Option<&'s PolicySet>) -> String {
     replica::digest(&replica::spec(root, &root.spec.remediation_action, set))
+}
+
+/// Which contents clusters are to have while what a root says is sent: its own, and that of clusters whose binding enforces.
+pub fn wanted<'s>(root: &Policy, set: &dyn Fn(&str, &str) -> Option<&'s PolicySet>) -> [String; 2] {
+    let action = &root.spec.remediation_action;
+    [action, replica::enforced(action)].map(|action| replica::digest(&replica::spec(root, action, set)))
 }
 
 /// The root with what is sent in its place.
@@ -231,7 +253,7 @@ pub fn plan(input: &RootInput<'_>) -> RootPlan {
         })
         .collect();
     let intent = intent(input.root, input.set);
-    let mut record = begin(input, &rows, &intent);
+    let mut record = begin(input, &rows, &intent, now);
     if let Some(request) = input.request.clone() {
         record.obey(request, &intent, input.chosen.clone(), now);
     }
@@ -296,7 +318,7 @@ pub fn plan(input: &RootInput<'_>) -> RootPlan {
                 });
             }
         }
-        standings.push(standing(row, step, mark.as_ref(), now));
+        standings.push(standing(row, step, mark.as_ref(), record.begun, now));
     }
     view.groups = groups(input, &standings, &run.steps);
     RootPlan {
@@ -308,6 +330,7 @@ pub fn plan(input: &RootInput<'_>) -> RootPlan {
         writes,
         again: again || releases,
         standings,
+        wanted: [own.digest.clone(), enforced.digest.clone()],
     }
 }
 
@@ -318,13 +341,14 @@ fn row<'a>(input: &'a RootInput<'_>, cluster: &'a str, wanted: &'a Content, wait
         .filter(|replica| !replica.metadata.deleting());
     let told = replica.map(told);
     let has = |digest: &str| told.as_ref().is_some_and(|told| told.digest == digest);
+    let prepared = has(&wanted.digest) || has(&waiting.digest);
     Row {
         cluster,
         replica,
-        prepared: has(&wanted.digest) || has(&waiting.digest),
+        prepared,
         seen: replica.map_or(Seen::Unknown, |replica| seen(replica, only_informs(&wanted.spec))),
         reach: known.map_or(Reach::Since(None), |known| known.reach),
-        told,
+        told: told.filter(|told| told.revision > 0),
         wanted,
     }
 }
@@ -380,7 +404,7 @@ fn groups(input: &RootInput<'_>, standings: &[Standing], steps: &[Step<'_>]) -> 
 
 /// The record, with another revision if some cluster is to get something else than before. A record that somebody lost goes on
 /// after the revisions that replicas know.
-fn begin(input: &RootInput<'_>, rows: &[Row<'_>], intent: &str) -> RolloutRecord {
+fn begin(input: &RootInput<'_>, rows: &[Row<'_>], intent: &str, now: Timestamp) -> RolloutRecord {
     let mut record = input.record.clone();
     if record.back(intent).is_none() {
         record.back = None;
@@ -399,7 +423,9 @@ fn begin(input: &RootInput<'_>, rows: &[Row<'_>], intent: &str) -> RolloutRecord
         record.digest.clear();
     }
     let wanted = rows.iter().map(|row| (row.cluster, row.wanted.digest.as_str()));
-    record.begin(&revision_digest(wanted), false);
+    if record.begin(&revision_digest(wanted), false) {
+        record.begun = Some(now);
+    }
     record
 }
 
@@ -445,7 +471,13 @@ fn rests(
 }
 
 /// How far a cluster is, since when. What is stored stays as long as it is so.
-fn standing(row: &Row<'_>, step: &Step<'_>, mark: Option<&Mark>, now: Timestamp) -> Standing {
+fn standing(
+    row: &Row<'_>,
+    step: &Step<'_>,
+    mark: Option<&Mark>,
+    revision_begun: Option<Timestamp>,
+    now: Timestamp,
+) -> Standing {
     let status = match step.status {
         // It was done before this revision, and is shown as it is.
         Status::Skip => match row.seen {
@@ -469,11 +501,12 @@ fn standing(row: &Row<'_>, step: &Step<'_>, mark: Option<&Mark>, now: Timestamp)
     let since = match status {
         // Since it was told.
         Status::Progressing => same.unwrap_or(begun),
-        // Since it was told to wait; who keeps what it had was told nothing.
-        Status::ToApply => same.unwrap_or(match mark {
-            Some(mark) if mark.revision == 0 => begun,
-            _ => now,
-        }),
+        Status::ToApply => match mark {
+            // Since it was told to wait.
+            Some(mark) if mark.revision == 0 => same.unwrap_or(begun),
+            // Who keeps what it had was told nothing, and waits for each revision anew.
+            _ => same.filter(|at| Some(*at) >= revision_begun).unwrap_or(now),
+        },
         Status::Succeeded => marks.healthy_since.or(same).unwrap_or(now),
         Status::Failed => marks.failed_since.or(same).unwrap_or(now),
         _ => same.unwrap_or(now),

@@ -10,10 +10,13 @@ use lockgate_api::ocm::policy::{
 };
 use lockgate_api::ocm::policy_binding::PolicySetStatus;
 use lockgate_api::ocm::{PlacementBinding, Policy, PolicySet};
+use lockgate_api::rollout_policy::RolloutRun;
 
+use super::retained::{Retained, group, groups};
 use super::rollout::{Known, RootPlan, Standing};
 use super::selection::{Selection, some};
-use crate::gate::decision::overall;
+use crate::gate::decision::{Overall, overall};
+use crate::gate::record::{Command, RolloutRecord};
 use crate::gate::run::Phase;
 use crate::gate::standing::Status;
 use crate::observe::{overall_compliance, stamp};
@@ -21,12 +24,13 @@ use crate::observe::{overall_compliance, stamp};
 /// Condition of a root: what its bindings say of single clusters is ignored.
 const OVERRIDES_IGNORED: &str = "OverridesIgnored";
 
-/// The status of a root. What cannot be told stays as it was.
+/// The status of a root; `retained` are the clusters that keep what they have while nobody can say whether they are chosen.
 pub fn status(
     root: &Policy,
     refused: Option<&(&'static str, String)>,
     selection: &Selection,
     told: Option<(&RootPlan, &BTreeMap<String, Known>)>,
+    retained: &[Retained],
     now: Timestamp,
 ) -> PolicyStatus {
     let before = root.status.clone().unwrap_or_default();
@@ -41,13 +45,7 @@ pub fn status(
     }
     let leads_nowhere = !selection.has_clusters() && !selection.excludes_all;
     if selection.is_bound && (refused.is_some() || leads_nowhere) {
-        // Nothing moves, and what is there is still there.
-        status.status = before.status;
-        status.compliant = before.compliant;
-        status.rollout_status = before.rollout_status;
-        status.rollout_status_transition_time = before.rollout_status_transition_time;
-        status.rollout = before.rollout;
-        return status;
+        return unmoved(status, root, &before, retained, now);
     }
     let Some((plan, known)) = told else {
         return status;
@@ -61,32 +59,82 @@ pub fn status(
     };
     let of = |standing: &Standing| ClusterCompliance {
         compliant: compliance(&standing.cluster),
-        clustername: standing.cluster.clone(),
-        clusternamespace: standing.cluster.clone(),
-        rollout_status: standing.status.name().to_owned(),
-        rollout_status_transition_time: standing.since.map(|at| at.to_string()),
-        ..ClusterCompliance::default()
+        ..standing.told()
     };
-    status.status = plan.standings.iter().map(of).collect();
-    let states = status.status.iter().map(|cluster| cluster.compliant.as_str());
-    status.compliant = overall_compliance(states).to_owned();
+    tell_clusters(&mut status, plan.standings.iter().map(of), retained);
     let statuses = plan.standings.iter().map(|standing| match standing.status {
         Status::Succeeded if standing.soaks => Status::Progressing,
         other => other,
     });
+    let statuses = statuses.chain(retained.iter().map(status_of));
     status.rollout_status = match plan.phase {
         Phase::Aborted | Phase::RollbackFailed => "Failed",
         _ => overall(statuses, plan.breach).map_or("", |overall| overall.name()),
     }
     .to_owned();
-    let revision = before.rollout.as_ref().map(|rollout| rollout.revision);
-    let same = before.rollout_status == status.rollout_status && revision == Some(plan.view.revision);
-    status.rollout_status_transition_time = before
-        .rollout_status_transition_time
-        .filter(|_| same)
-        .or_else(|| (!status.rollout_status.is_empty()).then(|| stamp(now)));
-    status.rollout = Some(plan.view.clone());
+    let mut view = plan.view.clone();
+    view.groups.extend(group(&view.groups, retained));
+    status.rollout = Some(view);
+    stamp_change(&mut status, &before, now);
     status
+}
+
+/// The status of a root of which nothing moves: what is there is still there, and is told as it is.
+fn unmoved(
+    mut status: PolicyStatus,
+    root: &Policy,
+    before: &PolicyStatus,
+    retained: &[Retained],
+    now: Timestamp,
+) -> PolicyStatus {
+    tell_clusters(&mut status, std::iter::empty(), retained);
+    let record = RolloutRecord::of(&root.metadata).unwrap_or_default();
+    status.rollout = before.rollout.clone().map(|rollout| RolloutRun {
+        groups: groups(&rollout.groups, retained),
+        command: record.command.as_ref().map(Command::told).unwrap_or_default(),
+        ..rollout
+    });
+    let phase = before.rollout.as_ref().map_or("", |rollout| &rollout.phase);
+    let is_given_up = [Phase::Aborted, Phase::RollbackFailed]
+        .map(Phase::name)
+        .contains(&phase);
+    let overall = match overall(retained.iter().map(status_of), record.breach.is_some()) {
+        Some(_) if is_given_up => Some(Overall::Failed),
+        // Some still soak, and nobody counts how long.
+        Some(Overall::Succeeded) if !record.is_settled() => Some(Overall::Progressing),
+        other => other,
+    };
+    overall
+        .map_or("", Overall::name)
+        .clone_into(&mut status.rollout_status);
+    stamp_change(&mut status, before, now);
+    status
+}
+
+/// Tells how every cluster is, by name, and what that comes to.
+fn tell_clusters(
+    status: &mut PolicyStatus,
+    chosen: impl Iterator<Item = ClusterCompliance>,
+    retained: &[Retained],
+) {
+    let kept = retained.iter().map(|one| one.told.clone());
+    status.status = chosen.chain(kept).collect();
+    status.status.sort_by(|a, b| a.clustername.cmp(&b.clustername));
+    let states = status.status.iter().map(|cluster| cluster.compliant.as_str());
+    status.compliant = overall_compliance(states).to_owned();
+}
+
+fn status_of(retained: &Retained) -> Status {
+    Status::from_name(&retained.told.rollout_status)
+}
+
+/// Since when the rollout is how it is: the time stays as long as status and revision do.
+fn stamp_change(status: &mut PolicyStatus, before: &PolicyStatus, now: Timestamp) {
+    let revision = |status: &PolicyStatus| status.rollout.as_ref().map(|rollout| rollout.revision);
+    let same = before.rollout_status == status.rollout_status && revision(before) == revision(status);
+    let kept = before.rollout_status_transition_time.clone().filter(|_| same);
+    status.rollout_status_transition_time =
+        kept.or_else(|| (!status.rollout_status.is_empty()).then(|| stamp(now)));
 }
 
 /// What is wrong, and what is ignored. Where all is well there is nothing.

@@ -1,5 +1,6 @@
 //! Policies on a hub that is a few maps: replicas are written as planned, and members report what the test says.
 
+mod kept;
 mod replicas;
 mod rollouts;
 mod selections;
@@ -126,7 +127,7 @@ impl World {
         }
         let now = self.now;
         let known = self.known();
-        let status = tell::status(&self.root, None, &self.selection, Some((&plan, &known)), now);
+        let status = tell::status(&self.root, None, &self.selection, Some((&plan, &known)), &[], now);
         wrote |= self.root.status.replace(status.clone()) != Some(status);
         for standing in &plan.standings {
             if let Some(replica) = self.replicas.get_mut(&standing.cluster) {

@@ -15,9 +15,10 @@ use lockgate_engine::gate::groups::Groups;
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::Reach;
 use lockgate_engine::governance::replica::replica_name;
-use lockgate_engine::governance::rollout::intent;
+use lockgate_engine::governance::rollout::{intent, wanted};
 use lockgate_engine::governance::{
-    Chosen, Known, Manner, RootInput, RootPlan, Selection, Sources, Standing, plan, select, tell,
+    Chosen, Known, Manner, Retained, RootInput, RootPlan, Selection, Sources, Standing, plan, retained,
+    select, tell,
 };
 use serde_json::Value;
 
@@ -41,7 +42,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         withdraw(state, key, |_| true).await?;
         return policy_history::forget(state, key).await;
     };
-    let Ok(root) = serde_json::from_value::<Policy>(value.clone()) else {
+    let Ok(mut root) = serde_json::from_value::<Policy>(value.clone()) else {
         // Its definition was another once. Nothing moves.
         return Ok(());
     };
@@ -65,7 +66,22 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         _ => None,
     };
     let told = planned.as_ref().map(|(plan, known)| (plan, known));
-    let status = tell::status(&root, refused, &selection, told, state.clock.now());
+    let kept = match &planned {
+        _ if withdrawn => Vec::new(),
+        Some((plan, known)) if selection.unplaced.is_some() => {
+            retain(state, key, &root, Some(&plan.wanted), |cluster| {
+                known.contains_key(cluster)
+            })
+            .await?
+        }
+        Some(_) => Vec::new(),
+        None => {
+            let wanted = obey(state, key, &value, &mut root).await?;
+            let wanted = wanted.as_ref().map(<[String; 2]>::as_slice);
+            retain(state, key, &root, wanted, |_| false).await?
+        }
+    };
+    let status = tell::status(&root, refused, &selection, told, &kept, state.clock.now());
     announce(state, &value, &root, &status);
     write_status(state, key, &root, status).await?;
     // Removals come last: the root says first that it is no longer there.
@@ -77,6 +93,59 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Takes in what an operator asks for of a root of which nothing moves now. Gives what its clusters are to have in the end; none
+/// where something else is sent in its place.
+async fn obey(
+    state: &State,
+    key: &Key,
+    value: &Value,
+    root: &mut Policy,
+) -> Result<Option<[String; 2]>, PassError> {
+    let sets = state.ocm.governance.read().sets();
+    let find = |namespace: &str, name: &str| sets.get(&Key::new(namespace, name)).map(|set| &**set);
+    let intent = intent(root, &find);
+    let before = RolloutRecord::of(&root.metadata).unwrap_or_default();
+    let mut record = before.clone();
+    // Of what never began there is nothing to ask for.
+    if let Some(request) = before.unseen(value).filter(|_| before.revision > 0) {
+        let chosen = policy_history::chosen(state, key, Some(&request), &before).await?;
+        record.obey(request, &intent, chosen, state.clock.now());
+        policy_history::give_up(state, key, &before, &record).await?;
+        write_record(state, key, value, &record).await?;
+        tell_of(state, value, &before, &record);
+        record.put(&mut root.metadata);
+    }
+    Ok(record.back(&intent).is_none().then(|| wanted(root, &find)))
+}
+
+/// The clusters of a root that keep what they have, because nobody can say whether they are chosen, beside those that are; their
+/// replicas are told how far they are.
+async fn retain(
+    state: &State,
+    key: &Key,
+    root: &Policy,
+    wanted: Option<&[String]>,
+    is_chosen: impl Fn(&str) -> bool,
+) -> Result<Vec<Retained>, PassError> {
+    let name = replica_name(&key.namespace, &key.name);
+    let replicas = state.ocm.governance.read().replicas(key);
+    let replicas = replicas.into_iter().filter_map(|(cluster, replica)| {
+        let key = Key::new(&cluster, &name);
+        let current = current(state, &key, Some(replica))?;
+        (!current.metadata.deleting()).then_some((cluster, current))
+    });
+    let replicas: BTreeMap<String, Arc<Policy>> = replicas.collect();
+    let before = root.status.as_ref().map_or(&[][..], |status| &status.status);
+    let kept = {
+        let fleet = state.ocm.fleet.read();
+        let leaves_out = |cluster: &str| is_chosen(cluster) || fleet.cluster(cluster).is_none();
+        retained(before, &replicas, wanted, leaves_out, state.clock.now())
+    };
+    let standings: Vec<Standing> = kept.iter().filter_map(|one| one.standing.clone()).collect();
+    write_standings(state, key, &standings).await?;
+    Ok(kept)
 }
 
 /// The root; none if it is gone or going. Before replicas go for that the server is asked.
@@ -190,9 +259,12 @@ async fn roll_out(
         sent: sent.as_ref(),
         now: state.clock.now(),
     });
-    if plan.record.digest != record.digest && sent.is_none() {
+    if plan.record.revision != record.revision {
         let clusters = known.keys().map(String::as_str);
-        policy_history::keep(state, key, value, clusters, &plan.record).await?;
+        // A way back may be on other clusters by now, so that it is a revision of its own that one goes back to later.
+        let sent = sent.as_ref().and_then(|sent| serde_json::to_value(sent).ok());
+        let content = sent.as_ref().unwrap_or(value);
+        policy_history::keep(state, key, content, clusters, &plan.record).await?;
     }
     policy_history::give_up(state, key, &record, &plan.record).await?;
     if plan.record.is_settled() && !record.is_settled() {
@@ -201,13 +273,13 @@ async fn roll_out(
     let record = before;
     if plan.record != record {
         write_record(state, key, value, &plan.record).await?;
-        tell_of(state, value, &record, &plan);
+        tell_of(state, value, &record, &plan.record);
     }
     write_replicas(state, &plan).await?;
     if plan.again {
         return Err(PassError::Again);
     }
-    write_standings(state, key, &plan.standings, &known).await?;
+    write_standings(state, key, &plan.standings).await?;
     let mut governance = state.ocm.governance.write();
     if let Some(at) = plan.recheck_at
         && governance.set_timer(key, Some(at))
@@ -299,20 +371,14 @@ async fn write_replicas(state: &State, plan: &RootPlan) -> Result<(), PassError>
 }
 
 /// Tells every replica how far it is.
-async fn write_standings(
-    state: &State,
-    root: &Key,
-    standings: &[Standing],
-    known: &BTreeMap<String, Known>,
-) -> Result<(), PassError> {
+async fn write_standings(state: &State, root: &Key, standings: &[Standing]) -> Result<(), PassError> {
     let name = replica_name(&root.namespace, &root.name);
+    let replicas = state.ocm.governance.read().replicas(root);
     let cache = &state.ocm.caches.policies;
     let resource = Resource::policies();
     let write = |standing: &Standing| {
         let key = Key::new(&standing.cluster, &name);
-        let before = known
-            .get(&standing.cluster)
-            .and_then(|known| known.replica.clone());
+        let before = replicas.get(&standing.cluster).cloned();
         let told = current(state, &key, before).and_then(|replica| {
             let before = replica.status.clone().unwrap_or_default();
             let mut status = before.clone();
@@ -358,9 +424,8 @@ async fn write_status(
 }
 
 /// Tells what is new of a rollout.
-fn tell_of(state: &State, root: &Value, before: &RolloutRecord, plan: &RootPlan) {
+fn tell_of(state: &State, root: &Value, before: &RolloutRecord, record: &RolloutRecord) {
     let target = EventTarget::of_value(root);
-    let record = &plan.record;
     if record.revision != before.revision {
         let message = format!("Revision {} starts", record.revision);
         state.events.notice(&target, "RolloutStarted", &message);

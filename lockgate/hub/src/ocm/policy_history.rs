@@ -50,7 +50,7 @@ pub(super) async fn sent(
     Ok(policy)
 }
 
-/// Keeps the current revision of a root.
+/// Keeps the current revision of a root, and drops what is older than anybody goes back to.
 pub(super) async fn keep(
     state: &State,
     root: &Key,
@@ -73,14 +73,19 @@ pub(super) async fn keep(
         ..Revision::default()
     };
     let (id, history) = id(root);
-    revisions::keep(state, &id, &history, &record.current(), &revision).await
+    revisions::keep(state, &id, &history, &record.current(), &revision).await?;
+    if usize::try_from(record.revision).is_ok_and(|number| number > revisions::KEPT) {
+        prune(state, root, record).await?;
+    }
+    Ok(())
 }
 
 /// Drops what is older than anybody goes back to.
 pub(super) async fn prune(state: &State, root: &Key, record: &RolloutRecord) -> Result<(), PassError> {
     let (id, history) = id(root);
     let back = record.back.iter().filter_map(|back| back.to.as_ref());
-    let mut needed: Vec<&str> = back.map(|good| good.digest.as_str()).collect();
+    let good = record.good.iter().chain(back);
+    let mut needed: Vec<&str> = good.map(|good| good.digest.as_str()).collect();
     needed.push(&record.digest);
     revisions::prune(state, &id, &history, &needed).await
 }

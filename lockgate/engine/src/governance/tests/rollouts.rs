@@ -323,6 +323,38 @@ fn waiting_clusters_may_keep_what_they_enforce() {
         [2, 1, 1]
     );
     assert_eq!(world.since("b"), world.now);
+    // Each revision is waited for anew, and another look is no other revision.
+    world.advance(60);
+    world.edit(3);
+    world.settle();
+    let begun = world.now;
+    assert_eq!(world.since("b"), begun);
+    world.advance(60);
+    world.settle();
+    assert_eq!(world.since("b"), begun);
+}
+
+#[test]
+fn who_waited_informs_for_good_once_the_policy_does() {
+    let mut world = World::new(root(per_group(json!({})), "enforce"), &TWO_GROUPS);
+    world.settle();
+    world.report("b", "NonCompliant");
+    world.root.spec.remediation_action = "inform".to_owned();
+    world.settle();
+    for cluster in ["a", "b", "c"] {
+        // Nobody waits for a turn, so that nothing of it is enforced some time.
+        let mark = revision::Mark::of(&world.replicas[cluster]).unwrap();
+        assert_eq!(mark.revision, 2, "{cluster}");
+    }
+    // What was said before the release does not count.
+    assert_eq!(
+        world.states(),
+        [
+            "a Progressing inform",
+            "b Progressing inform",
+            "c Progressing inform"
+        ]
+    );
 }
 
 #[test]
