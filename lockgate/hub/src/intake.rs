@@ -455,6 +455,9 @@ pub(crate) fn definition(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
     if change.new.is_none() {
         state.chores.add(Chore::Definition(key.name.to_string()), 1);
+        if let Some(gone) = change.old.as_ref().and_then(|cached| state::parse(cached)) {
+            kinds::look_at_defined(state, &gone);
+        }
     }
     let established = |cached: &Option<Arc<Cached>>| {
         let definition = cached
@@ -464,6 +467,9 @@ pub(crate) fn definition(state: &State, change: &Change) {
     };
     if key.name.ends_with(".work.karmada.io") && !established(&change.old) && established(&change.new) {
         // One of ours is served again: what could not be written while it was not, can be now.
+        for key in state.untold.lock().keys() {
+            state.tellings.add(key.clone(), 1);
+        }
         wake_bound(state, |_| true);
         wake_namespaces(state);
         for (kind, _) in state.kinds.all() {

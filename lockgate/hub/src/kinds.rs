@@ -55,6 +55,8 @@ struct Looks {
 pub(crate) struct Kind {
     pub(crate) resource: Resource,
     pub(crate) cache: Arc<Cache>,
+    /// Whether it is served because of a definition.
+    defined: bool,
     /// Whether all its objects are known.
     known: AtomicBool,
     /// Whether all of them were put on the queue since.
@@ -157,10 +159,14 @@ impl Kinds {
         if self.skips.skip_kind(api_version, kind) {
             return Some(Unserved::Never);
         }
-        let followed = self.followed.read();
-        let Some(kind) = followed.get(&(api_version.to_owned(), kind.to_owned())) else {
+        let id = (api_version.to_owned(), kind.to_owned());
+        let Some(kind) = self.followed.read().get(&id).cloned() else {
             return Some(Unserved::NotServed);
         };
+        if kind.defined && !self.is_defined(api_version, &id.1) {
+            // A server may go on with a watch for a while.
+            return Some(Unserved::NotServed);
+        }
         match kind.cache.trouble()? {
             LinkError::NotServed => Some(Unserved::NotServed),
             error if error.is_refusal() && !kind.known.load(Ordering::Acquire) => {
@@ -359,6 +365,7 @@ pub(crate) async fn sync(state: &Arc<State>) -> Result<bool, LinkError> {
             missing = true;
             continue;
         };
+        let defined = state.kinds.is_defined(&id.0, &id.1);
         let weak = Arc::downgrade(state);
         let following = follow(&state.link, &resource, "", None, move |change| {
             if let Some(state) = weak.upgrade() {
@@ -368,6 +375,7 @@ pub(crate) async fn sync(state: &Arc<State>) -> Result<bool, LinkError> {
         let kind = Arc::new(Kind {
             resource,
             cache: following.cache.clone(),
+            defined,
             known: AtomicBool::new(false),
             introduced: AtomicBool::new(false),
             _following: following,
@@ -408,6 +416,18 @@ async fn introduce(state: Weak<State>, (api_version, kind_name): KindId, kind: A
         if unserved != told {
             look_at_policies(&state, &api_version, &kind_name);
             told = unserved;
+        }
+    }
+}
+
+/// What the policies that name a kind of a definition say of it may be something else now.
+pub(crate) fn look_at_defined(state: &State, definition: &Value) {
+    let spec = &definition["spec"];
+    let (group, kind) = (spec["group"].as_str(), spec["names"]["kind"].as_str());
+    let (Some(group), Some(kind)) = (group, kind) else { return };
+    for version in spec["versions"].as_array().into_iter().flatten() {
+        if let Some(version) = version["name"].as_str() {
+            look_at_policies(state, &format!("{group}/{version}"), kind);
         }
     }
 }
