@@ -424,7 +424,9 @@ async fn introduce(state: Weak<State>, (api_version, kind_name): KindId, kind: A
 pub(crate) fn look_at_defined(state: &State, definition: &Value) {
     let spec = &definition["spec"];
     let (group, kind) = (spec["group"].as_str(), spec["names"]["kind"].as_str());
-    let (Some(group), Some(kind)) = (group, kind) else { return };
+    let (Some(group), Some(kind)) = (group, kind) else {
+        return;
+    };
     for version in spec["versions"].as_array().into_iter().flatten() {
         if let Some(version) = version["name"].as_str() {
             look_at_policies(state, &format!("{group}/{version}"), kind);
