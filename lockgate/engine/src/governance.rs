@@ -2,7 +2,7 @@
 //!
 //! [`selection`] says through which bindings a root reaches which clusters, in which groups; [`replica`] makes its replicas, and
 //! [`revision`] says which content one holds and whether a report is about it; [`rollout`] decides who enforces now, by the
-//! rollout engine that every change goes through ([`crate::gate::run`]); [`retained`] says how clusters are of which nobody knows
+//! rollout engine that every change goes through ([`crate::gate::run`]); [`mod@retained`] says how clusters are of which nobody knows
 //! whether they are chosen; [`tell`] says what it comes to.
 //!
 //! What always holds:
