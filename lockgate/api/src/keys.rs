@@ -50,6 +50,8 @@ pub const ROLLOUT_REQUEST: &str = "lockgate.karmada.io/rollout-request";
 pub const REVISION_DIGEST: &str = "lockgate.karmada.io/revision-digest";
 /// On a revision that was given up.
 pub const REVISION_GIVEN_UP: &str = "lockgate.karmada.io/given-up";
+/// On what keeps an object that was deleted until it is made again: which it is.
+pub const KEPT: &str = "lockgate.karmada.io/kept";
 
 /// On Works and manifests: the Work's id.
 pub const WORK_ID: &str = "work.karmada.io/permanent-id";

@@ -51,6 +51,8 @@ struct Stage {
     begun: Instant,
     /// What was last said of each cluster.
     told: BTreeMap<String, (String, String)>,
+    /// What was last said of the rollout.
+    phase: String,
 }
 
 async fn play() -> Result<ExitCode, Failure> {
@@ -61,6 +63,7 @@ async fn play() -> Result<ExitCode, Failure> {
         paint: Paint::stdout(),
         begun: Instant::now(),
         told: BTreeMap::new(),
+        phase: String::new(),
     };
     stage.title(
         "Four clusters. A Deployment goes to all of them, one after the other, each after 2 s of being well:",
@@ -75,15 +78,17 @@ async fn play() -> Result<ExitCode, Failure> {
     stage
         .create("/apis/apps/v1/namespaces/demo/deployments", &deployment())
         .await?;
-    stage.until("Succeeded").await?;
+    let first = stage.until("Succeeded", |run| run.phase == "Succeeded").await?;
 
     stage.title("Version 2. It is fine in member1 and member2; member3 cannot run it:");
     let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "web:2"}]}}}});
     stage.patch(&image).await?;
+    // The hub sees templates and overrides each for itself: version 2 has to be under way before there is trouble with it.
+    stage.until("under way", |run| run.revision != first).await?;
     stage
         .create(&policies(&Resource::override_policies()), &trouble())
         .await?;
-    stage.until("RolledBack").await?;
+    stage.until("RolledBack", |run| run.phase == "RolledBack").await?;
     stage.title("Every cluster that had version 2 is back at version 1; member4 never saw it.");
     print::out(
         "\nDo it yourself, from the root of the repository:\n\n  \
@@ -121,31 +126,22 @@ impl Stage {
             .map_err(|error| Failure::Other(format!("the hub did not take the new version: {error}")))
     }
 
-    /// Tells what happens until the rollout is where it should be.
-    async fn until(&mut self, phase: &str) -> Result<(), Failure> {
+    /// Tells what happens until the rollout is where it should be, and with which revision it is there.
+    async fn until(&mut self, goal: &str, reached: impl Fn(&RolloutRun) -> bool) -> Result<i64, Failure> {
         let path = Resource::resource_bindings().object("demo", "web-deployment");
-        let (begun, mut last) = (Instant::now(), String::new());
+        let begun = Instant::now();
         loop {
             let binding: Option<Binding> = self.hub.get(&path).await?;
             if let Some(run) = binding.and_then(|binding| binding.status.rollout) {
                 self.tell(&run);
-                if run.phase != last {
-                    last.clone_from(&run.phase);
-                    let tone = match run.phase.as_str() {
-                        "Succeeded" => Tone::Good,
-                        "Failed" => Tone::Bad,
-                        _ => Tone::Warn,
-                    };
-                    let line = format!("{:<10} {}", run.phase, run.message);
-                    self.line(&line, tone);
-                }
-                if run.phase == phase && begun.elapsed() > LOOK_EVERY * 5 {
-                    return Ok(());
+                if reached(&run) {
+                    return Ok(run.revision);
                 }
             }
             if begun.elapsed() > PATIENCE {
                 return Err(Failure::Other(format!(
-                    "the rollout is {last:?} and not {phase} after a minute"
+                    "the rollout is {:?} and not {goal} after a minute",
+                    self.phase
                 )));
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -176,6 +172,15 @@ impl Stage {
             };
             let reason = cluster.reason.split(" until 2").next().unwrap_or_default();
             self.line(&format!("{:<10} {state:<11} {reason}", cluster.name), tone);
+        }
+        if run.phase != self.phase {
+            self.phase.clone_from(&run.phase);
+            let tone = match run.phase.as_str() {
+                "Succeeded" => Tone::Good,
+                "Failed" => Tone::Bad,
+                _ => Tone::Warn,
+            };
+            self.line(&format!("{:<10} {}", run.phase, run.message), tone);
         }
     }
 }

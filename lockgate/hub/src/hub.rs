@@ -36,7 +36,7 @@ use crate::queue::Queue;
 use crate::rebalance;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
-use crate::template::{self, PassError};
+use crate::template::{self, PassError, keepsakes};
 use crate::vanished;
 use crate::watch::Following;
 pub(crate) use wiring::Wiring;
@@ -250,6 +250,7 @@ impl Hub {
             works_by_name: Default::default(),
             works_marked: Default::default(),
             lost_bindings: Default::default(),
+            keepsakes: Default::default(),
             bound_kinds: Default::default(),
             runs: Default::default(),
             ways_back: Default::default(),
@@ -326,6 +327,7 @@ impl Hub {
             .cache()
             .for_each(|cached| state.ocm.clusters.add_bulk(cached.key.name.to_string(), 1));
         take_in_clusters(state, &self.clusters);
+        keepsakes::recall(state).await.map_err(HubError::Hub)?;
         kinds::sync(state).await.map_err(HubError::Hub)?;
         // Which kinds are templates is for anybody to say who may write a policy: one that cannot be read stops nobody.
         // Nothing is decided about its objects until it is known, and its policies say so.

@@ -455,8 +455,10 @@ pub(crate) fn definition(state: &State, change: &Change) {
     let Some(key) = change.key() else { return };
     if change.new.is_none() {
         state.chores.add(Chore::Definition(key.name.to_string()), 1);
-        if let Some(gone) = change.old.as_ref().and_then(|cached| state::parse(cached)) {
-            kinds::look_at_defined(state, &gone);
+    }
+    for cached in [&change.old, &change.new].into_iter().flatten() {
+        if let Some(definition) = state::parse(cached) {
+            kinds::look_at_defined(state, &definition);
         }
     }
     let established = |cached: &Option<Arc<Cached>>| {

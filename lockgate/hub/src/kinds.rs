@@ -61,7 +61,7 @@ pub(crate) struct Kind {
     known: AtomicBool,
     /// Whether all of them were put on the queue since.
     introduced: AtomicBool,
-    _following: Following,
+    following: Following,
 }
 
 impl Kinds {
@@ -194,6 +194,15 @@ impl Kinds {
                 .read()
                 .values()
                 .all(|kind| kind.introduced.load(Ordering::Acquire) || kind.is_hidden())
+            && !self.awaits_definition()
+    }
+
+    /// Whether something that is defined again is not followed again yet.
+    fn awaits_definition(&self) -> bool {
+        let unserved = |kind: &Kind| matches!(kind.cache.trouble(), Some(LinkError::NotServed));
+        self.all()
+            .iter()
+            .any(|(id, kind)| unserved(kind) && self.is_defined(&id.0, &id.1))
     }
 
     fn definition(&self, api_version: &str, kind: &str) -> Option<Value> {
@@ -378,7 +387,7 @@ pub(crate) async fn sync(state: &Arc<State>) -> Result<bool, LinkError> {
             defined,
             known: AtomicBool::new(false),
             introduced: AtomicBool::new(false),
-            _following: following,
+            following,
         });
         state.kinds.followed.write().insert(id.clone(), kind.clone());
         tokio::spawn(introduce(Arc::downgrade(state), id, kind));
@@ -420,7 +429,8 @@ async fn introduce(state: Weak<State>, (api_version, kind_name): KindId, kind: A
     }
 }
 
-/// What the policies that name a kind of a definition say of it may be something else now.
+/// What the policies that name a kind of a definition say of it may be something else now. One that is served is followed
+/// again at once.
 pub(crate) fn look_at_defined(state: &State, definition: &Value) {
     let spec = &definition["spec"];
     let (group, kind) = (spec["group"].as_str(), spec["names"]["kind"].as_str());
@@ -429,7 +439,12 @@ pub(crate) fn look_at_defined(state: &State, definition: &Value) {
     };
     for version in spec["versions"].as_array().into_iter().flatten() {
         if let Some(version) = version["name"].as_str() {
-            look_at_policies(state, &format!("{group}/{version}"), kind);
+            let api_version = format!("{group}/{version}");
+            look_at_policies(state, &api_version, kind);
+            let id = (api_version, kind.to_owned());
+            if let Some(kind) = state.kinds.followed.read().get(&id) {
+                kind.following.hurry();
+            }
         }
     }
 }

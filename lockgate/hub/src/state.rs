@@ -37,6 +37,7 @@ use crate::rebalance::Rebalances;
 use crate::resource::Resource;
 use crate::rollouts::Rollouts;
 use crate::template::disputes::StatusDispute;
+use crate::template::keepsakes::{Keepsakes, LostBinding};
 use crate::template::priority::Classes;
 use crate::template::{Departures, Stored, Verdict};
 use crate::vanished;
@@ -102,7 +103,9 @@ pub(crate) struct State {
     pub(crate) status_disputes: Mutex<HashMap<TemplateId, StatusDispute>>,
     /// Bindings that somebody deleted and that are to be made again, and those of templates that were replaced by others of
     /// their name.
-    pub(crate) lost_bindings: Mutex<HashMap<TemplateId, Binding>>,
+    pub(crate) lost_bindings: Mutex<HashMap<TemplateId, LostBinding>>,
+    /// What is kept until it is made again.
+    pub(crate) keepsakes: Keepsakes,
     /// The kinds that bindings name, and Works without one.
     pub(crate) bound_kinds: Mutex<BTreeSet<KindId>>,
     pub(crate) templates: Queue<TemplateId>,

@@ -6,10 +6,12 @@
 
 mod departures;
 pub(crate) mod disputes;
+mod envelope;
 mod gating;
 mod gone;
 mod holding;
 mod interpreting;
+pub(crate) mod keepsakes;
 mod leaving;
 mod needed;
 mod placing;
@@ -163,7 +165,11 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         || reserved::is_reserved(state, id, &template, own);
     if is_left_alone {
         policies::forget(state, id);
-        if own.is_none_or(|own| !own.metadata.deleting()) {
+        let is_due = match own {
+            Some(own) => own.metadata.deleting(),
+            None => binding.is_none() && state.lost_bindings.lock().contains_key(id),
+        };
+        if !is_due {
             return Ok(());
         }
     } else if let Some(binding) = &binding
@@ -448,7 +454,7 @@ impl Walk<'_> {
             }
             return Err(error);
         }
-        self.state.lost_bindings.lock().remove(self.id);
+        keepsakes::forget_binding(self.state, self.id).await?;
         if let Some(binding) = &self.binding {
             if moved && !binding.spec.clusters.is_empty() {
                 self.tell_placed(binding);

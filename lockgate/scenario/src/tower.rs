@@ -44,6 +44,8 @@ struct State {
     /// Set if the task fell behind and stopped.
     lost: bool,
     objects: BTreeMap<Key, Known>,
+    /// The groups and kinds whose definitions are gone.
+    undefined: HashSet<(String, String)>,
     /// The newest version of each resource, deletions counted; and the newest of an object that we manage, or did.
     newest: HashMap<(String, String), (Resource, u64, u64)>,
     /// The last version of each object, also of those that are gone, and its labels then and before.
@@ -57,12 +59,19 @@ struct Known {
     path: String,
     uid: String,
     version: String,
-    owners: Vec<String>,
+    owners: Vec<Owner>,
     finalizers: Vec<String>,
     deleting: bool,
     protected: bool,
     managed: bool,
     workload: Option<Value>,
+}
+
+/// What an object says of one that owns it.
+struct Owner {
+    group: String,
+    kind: String,
+    uid: String,
 }
 
 impl Drop for Tower {
@@ -206,14 +215,19 @@ impl State {
         let uids: HashSet<&str> = self.objects.values().map(|known| known.uid.as_str()).collect();
         self.objects.values().find_map(|known| {
             let owned = !known.owners.is_empty();
-            if owned && !known.deleting && !known.owners.iter().any(|uid| uids.contains(uid.as_str())) {
+            // Of an owner whose kind is not served nobody knows whether it is gone.
+            let holds = |owner: &Owner| {
+                let kind = (owner.group.clone(), owner.kind.clone());
+                uids.contains(owner.uid.as_str()) || self.undefined.contains(&kind)
+            };
+            if owned && !known.deleting && !known.owners.iter().any(holds) {
                 return Some(format!("{} has lost its owners and is still there", known.path));
             }
             let has = |finalizer: &str| known.finalizers.iter().any(|other| other == finalizer);
             let owns = || {
                 self.objects
                     .values()
-                    .any(|other| other.owners.contains(&known.uid))
+                    .any(|other| other.owners.iter().any(|owner| owner.uid == known.uid))
             };
             if known.deleting && (has("orphan") || (has("foregroundDeletion") && !owns())) {
                 return Some(format!("{} waits for the garbage collector", known.path));
@@ -248,6 +262,16 @@ impl State {
         if is_managed(&object) || self.objects.get(&key).is_some_and(|known| known.managed) {
             newest.2 = newest.2.max(version);
         }
+        if resource.plural == "customresourcedefinitions" {
+            let spec = &object["spec"];
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let kind = (text(&spec["group"]), text(&spec["names"]["kind"]));
+            if changed.deleted {
+                self.undefined.insert(kind);
+            } else {
+                self.undefined.remove(&kind);
+            }
+        }
         let before = self
             .last
             .remove(&key)
@@ -277,7 +301,15 @@ impl Known {
             version: text(&meta["resourceVersion"]),
             owners: list(&meta["ownerReferences"])
                 .iter()
-                .map(|owner| text(&owner["uid"]))
+                .map(|owner| {
+                    let api_version = owner["apiVersion"].as_str().unwrap_or_default();
+                    let group = api_version.split_once('/').map(|(group, _)| group);
+                    Owner {
+                        group: group.unwrap_or_default().to_owned(),
+                        kind: text(&owner["kind"]),
+                        uid: text(&owner["uid"]),
+                    }
+                })
                 .collect(),
             finalizers: list(&meta["finalizers"]).iter().map(text).collect(),
             deleting: meta["deletionTimestamp"].is_string(),

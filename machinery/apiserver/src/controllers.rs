@@ -245,6 +245,9 @@ impl<'a> Caretaker<'a> {
             ("core", "secrets") if kind == Kind::Put => self.push(Job::TokenSecret(entry.key.to_string())),
             ("apiextensions.k8s.io", "customresourcedefinitions") => {
                 self.push(Job::Definition(place.name.to_owned()));
+                for job in self.graph.defined() {
+                    self.push(job);
+                }
             }
             ("rbac.authorization.k8s.io", "clusterroles") => self.push(Job::Roles),
             ("admissionregistration.k8s.io", "validatingadmissionpolicies") if kind == Kind::Put => {

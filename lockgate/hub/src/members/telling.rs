@@ -8,14 +8,15 @@ use lockgate_engine::interpret::InterpretError;
 use lockgate_engine::{TemplateId, object, observe};
 use serde_json::Value;
 
-use super::dispatching::last_applied;
+use super::dispatching::{SendError, last_applied};
+use super::due::{Due, due};
 use super::fighting;
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
 use crate::rollouts;
 use crate::state::{self, State};
-use crate::template::{self, PassError, REPORT_AFTER};
+use crate::template::{self, PassError, REPORT_AFTER, keepsakes};
 
 /// What came of a Work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,6 +252,9 @@ pub(crate) fn is_let_go(state: &State, key: &Key) -> bool {
 async fn release(state: &State, key: &Key, again: Option<&Work>) -> Result<(), PassError> {
     let going = state::work(&state.caches.works, key).filter(|work| work.metadata.deleting());
     if let Some(work) = &going {
+        if again.is_some() {
+            keepsakes::keep_work(state, work).await?;
+        }
         template::release_work(state, key, work).await?;
         let cluster = names::cluster_of(&key.namespace);
         if let Some(lane) = cluster.and_then(|cluster| state.members.lane(cluster)) {
@@ -258,11 +262,12 @@ async fn release(state: &State, key: &Key, again: Option<&Work>) -> Result<(), P
         }
     }
     if let Some(work) = again {
-        template::make_work_again(state, key, work).await?;
+        make_again(state, key, work).await?;
     }
     let Some(work) = going.as_ref().or(again) else {
         return Ok(());
     };
+    keepsakes::forget(state, &work.metadata.uid).await?;
     if let Some(manifest) = work.spec.workload.manifests.first() {
         let id = template::of_copy(state, TemplateId::of(manifest));
         if template::is_namespace(&id) {
@@ -272,6 +277,20 @@ async fn release(state: &State, key: &Key, again: Option<&Work>) -> Result<(), P
         template::wake(state, id);
     }
     Ok(())
+}
+
+/// Makes a Work again as it was. Should it have to go by now, it is made for that alone, and sends nothing.
+async fn make_again(state: &State, key: &Key, work: &Work) -> Result<(), PassError> {
+    let cluster = names::cluster_of(&key.namespace).unwrap_or_default();
+    let mut again = work.clone();
+    match due(state, cluster, work).await {
+        Ok(Due::Untouched | Due::NotYet(_)) | Err(SendError::NotYet(_)) => {}
+        Ok(Due::Remove | Due::Keep) => again.spec.suspend_dispatching = Some(true),
+        Ok(Due::Nothing) => return Ok(()),
+        Err(SendError::Hub(error)) => return Err(error),
+        Err(error) => return Err(PassError::NotYet(error.to_string())),
+    }
+    template::make_work_again(state, key, &again).await
 }
 
 /// Writes one Work's status, or lets it go.

@@ -7,6 +7,7 @@ use lockgate_engine::TemplateId;
 use lockgate_engine::object;
 use serde_json::Value;
 
+use super::keepsakes;
 use super::revisions;
 use super::writes::{delete, delete_work, encode, replace};
 use super::{PassError, binding_key, is_for, is_namespace, scope_keys};
@@ -96,7 +97,10 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
     let key = binding_key(id);
     let binding: Option<Binding> = state::binding(cache, &key).filter(|binding| is_for(binding, id));
     let works = works_of(state, id);
-    state.lost_bindings.lock().remove(id);
+    keepsakes::forget_binding(state, id).await?;
+    if let Some(binding) = &binding {
+        keepsakes::forget(state, &binding.metadata.uid).await?;
+    }
     if binding.is_none() && works.is_empty() {
         state.verdicts.lock().remove(id);
         state.unmeasured.lock().remove(id);

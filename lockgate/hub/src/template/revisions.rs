@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use lockgate_api::{ObjectMeta, OverridePolicy, keys};
 use lockgate_engine::TemplateId;
 use lockgate_engine::gate::record::Good;
@@ -13,6 +11,7 @@ use machinery_value::hash::ValueHash;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::envelope::{self, resource};
 use super::{PassError, scope_keys};
 use crate::link::{DeleteOptions, LinkError};
 use crate::resource::Resource;
@@ -20,8 +19,6 @@ use crate::state::State;
 
 /// How many revisions of a template are kept, beside the current one, the last good one and the one that is gone back to.
 pub(crate) const KEPT: usize = 10;
-/// Where the content of a Secret's revision is.
-const FIELD: &str = "revision";
 
 /// A revision that was read again.
 #[derive(Debug)]
@@ -32,15 +29,6 @@ pub(crate) struct Stored {
     pub(crate) overrides: Vec<Arc<OverridePolicy>>,
     /// The hash of its content.
     pub(crate) content: ValueHash,
-}
-
-/// Where the revisions of a template are kept.
-fn resource(id: &TemplateId) -> Resource {
-    if id.kind == "Secret" && id.api_version == "v1" {
-        Resource::secrets()
-    } else {
-        Resource::controller_revisions()
-    }
 }
 
 /// The name of a revision: the same for the same content.
@@ -78,28 +66,16 @@ pub(crate) async fn keep(
     revision: &Revision,
 ) -> Result<(), PassError> {
     let resource = resource(id);
-    let text = serde_json::to_string(revision).unwrap_or_default();
-    let mut object = json!({
-        "apiVersion": resource.api_version(),
-        "kind": resource.kind,
-        "metadata": {
-            "name": name(binding, &good.digest),
-            "namespace": keys::SYSTEM_NAMESPACE,
-            "labels": {scope_keys(id).0: binding},
-            "annotations": {
-                keys::REVISION: good.revision.to_string(),
-                keys::REVISION_DIGEST: good.digest,
-            },
+    let metadata = json!({
+        "name": name(binding, &good.digest),
+        "namespace": keys::SYSTEM_NAMESPACE,
+        "labels": {scope_keys(id).0: binding},
+        "annotations": {
+            keys::REVISION: good.revision.to_string(),
+            keys::REVISION_DIGEST: good.digest,
         },
     });
-    if resource.kind == "Secret" {
-        object["immutable"] = true.into();
-        object["type"] = "lockgate.karmada.io/revision".into();
-        object["data"] = json!({FIELD: STANDARD.encode(text)});
-    } else {
-        object["revision"] = good.revision.into();
-        object["data"] = serde_json::to_value(revision).unwrap_or_default();
-    }
+    let object = envelope::wrap(&resource, metadata, good.revision, revision);
     let collection = resource.collection(keys::SYSTEM_NAMESPACE);
     match state
         .link
@@ -192,13 +168,7 @@ pub(crate) async fn read(
         Err(error) => return Err(failed("failed to read a revision", error)),
     };
     let object: Value = serde_json::from_slice(&body).map_err(|e| PassError::NotYet(e.to_string()))?;
-    let revision: Option<Revision> = if resource.kind == "Secret" {
-        let data = object["data"][FIELD].as_str().unwrap_or_default();
-        let bytes = STANDARD.decode(data).unwrap_or_default();
-        serde_json::from_slice(&bytes).ok()
-    } else {
-        serde_json::from_value(object["data"].clone()).ok()
-    };
+    let revision: Option<Revision> = envelope::unwrap(&resource, &object);
     let stored = revision.map(|revision| {
         Arc::new(Stored {
             overrides: revision.overrides.iter().cloned().map(Arc::new).collect(),

@@ -123,6 +123,10 @@ impl Walk<'_> {
                 }
             }
         }
+        if purging && !gate.is_open() {
+            // Nobody gets more in the place of what must be gone first, not even in turn.
+            changes.retain(|(_, change)| change.motion() != Some(Motion::More));
+        }
         let mut keeping = Vec::new();
         let moves =
             || gate::divides(&binding.spec) || render::may_set_replicas(plan.template, plan.overrides);

@@ -10,6 +10,7 @@ use lockgate_engine::object;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::keepsakes::{self, LostBinding};
 use super::{PassError, Walk, binding_key, scope_keys};
 use crate::cache::{Cache, Key};
 use crate::link::{DeleteOptions, Deleted, Link, LinkError};
@@ -267,10 +268,7 @@ impl Walk<'_> {
             }
         }
         // Before it goes: whatever fails from here on, it is not forgotten.
-        let mut again = old.clone();
-        again.metadata.make_new();
-        again.status = lockgate_api::BindingStatus::default();
-        self.state.lost_bindings.lock().insert(self.id.clone(), again);
+        keepsakes::keep_binding(self.state, self.id, &old).await?;
         if !old.metadata.deleting() {
             delete(
                 self.state,
@@ -317,9 +315,9 @@ impl Walk<'_> {
     async fn make_binding_again(&mut self) -> Result<(), PassError> {
         let lost = self.state.lost_bindings.lock().get(self.id).cloned();
         let uid = object::meta_text(&self.template, "uid");
-        if let Some(lost) = lost.filter(|lost| lost.spec.resource.uid == uid) {
-            self.write_binding(lost).await?;
-            self.state.lost_bindings.lock().remove(self.id);
+        if let Some(lost) = lost.filter(|lost| lost.binding.spec.resource.uid == uid) {
+            self.write_binding(lost.binding).await?;
+            keepsakes::forget_binding(self.state, self.id).await?;
         }
         Ok(())
     }
@@ -328,7 +326,9 @@ impl Walk<'_> {
     /// that was restored moves nothing.
     pub(super) fn inherit(&self, binding: &mut Binding) {
         let lost = self.state.lost_bindings.lock();
-        let Some(old) = lost.get(self.id) else { return };
+        let Some(LostBinding { binding: old, .. }) = lost.get(self.id) else {
+            return;
+        };
         let (from, spec) = (&old.spec, &mut binding.spec);
         spec.clusters.clone_from(&from.clusters);
         spec.graceful_eviction_tasks

@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use machinery_store::Kind;
 use machinery_value::Value;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::controllers::{Job, Place, resource_of};
@@ -28,6 +29,8 @@ pub(super) struct Graph {
     dependents: HashMap<String, BTreeSet<String>>,
     /// Objects that are going and wait for their dependents, by uid.
     waiting: HashMap<String, String>,
+    /// Dependents with an owner whose kind was not served when they were looked at.
+    unproven: Mutex<BTreeSet<String>>,
 }
 
 /// The owners that an object names.
@@ -102,6 +105,12 @@ impl Graph {
         jobs
     }
 
+    /// A kind may be served now that was not: what to look at again.
+    pub(super) fn defined(&mut self) -> Vec<Job> {
+        let unproven = std::mem::take(self.unproven.get_mut());
+        unproven.into_iter().map(Job::Dependent).collect()
+    }
+
     fn unlink(&mut self, key: &str) {
         let before = self.owners.remove(key).unwrap_or_default();
         for uid in &before.uids {
@@ -124,15 +133,23 @@ impl Graph {
 enum Owner {
     /// It is there, or nothing proves that it is not.
     Holds,
+    /// Its kind is not served, which proves nothing.
+    Unserved,
     /// It is going, and waits for this dependent to go first.
     Waits,
     /// It is gone.
     Gone,
 }
 
+impl Owner {
+    fn holds(self) -> bool {
+        matches!(self, Self::Holds | Self::Unserved)
+    }
+}
+
 fn judge(server: &Inner, namespace: &str, reference: &OwnerReference) -> Owner {
     let Some(resource) = server.registry.find_kind(&reference.api_version, &reference.kind) else {
-        return Owner::Holds;
+        return Owner::Unserved;
     };
     if resource.namespaced && namespace.is_empty() {
         return Owner::Holds;
@@ -167,12 +184,15 @@ pub(super) async fn dependent(server: &Inner, graph: &Graph, key: &str) -> Resul
         .iter()
         .map(|o| judge(server, place.namespace, o))
         .collect();
-    if judged.contains(&Owner::Holds) {
+    if judged.contains(&Owner::Unserved) {
+        graph.unproven.lock().insert(key.to_owned());
+    }
+    if judged.iter().any(|owner| owner.holds()) {
         let stale: Vec<String> = links
             .owner_references
             .iter()
             .zip(&judged)
-            .filter(|(_, owner)| **owner != Owner::Holds)
+            .filter(|(_, owner)| !owner.holds())
             .map(|(reference, _)| reference.uid.clone())
             .collect();
         if !stale.is_empty() {

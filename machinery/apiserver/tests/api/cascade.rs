@@ -146,6 +146,7 @@ async fn one_living_owner_is_enough() {
 async fn an_owner_of_an_unknown_kind_proves_nothing() {
     let server = Server::start().await;
     let mut child = owned("child", &json!({"metadata": {"name": "x", "uid": "u"}}), false);
+    child["metadata"]["ownerReferences"][0]["apiVersion"] = json!("example.com/v1");
     child["metadata"]["ownerReferences"][0]["kind"] = json!("Nonesuch");
     server.post(CONFIG_MAPS, child).await.expect(201);
     // A second orphan whose owner is known to be missing goes: by then the first was looked at too.
@@ -162,6 +163,14 @@ async fn an_owner_of_an_unknown_kind_proves_nothing() {
         .expect(201);
     server.gone(CONFIG_MAPS, "orphan").await;
     server.get(&format!("{CONFIG_MAPS}/child")).await.expect(200);
+    // As soon as its kind is served, it is known to be missing.
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "nonesuches.example.com"}, "spec": {
+            "group": "example.com", "names": {"kind": "Nonesuch", "plural": "nonesuches"}, "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    server.post(definitions, definition).await.expect(201);
+    server.gone(CONFIG_MAPS, "child").await;
 }
 
 #[tokio::test]
