@@ -56,7 +56,7 @@ pub(crate) struct Kind {
     pub(crate) resource: Resource,
     pub(crate) cache: Arc<Cache>,
     /// Whether it is served because of a definition.
-    defined: bool,
+    pub(crate) defined: bool,
     /// Whether all its objects are known.
     known: AtomicBool,
     /// Whether all of them were put on the queue since.

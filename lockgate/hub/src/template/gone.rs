@@ -15,6 +15,7 @@ use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
 use crate::intake;
+use crate::kinds::Kind;
 use crate::link::LinkError;
 use crate::resource::Resource;
 use crate::state::{self, State};
@@ -55,6 +56,9 @@ pub(crate) async fn presence(
         Ok(body) => {
             let live: Value = serde_json::from_slice(&body).map_err(|e| PassError::NotYet(e.to_string()))?;
             if object::deleting(&live) {
+                if went_with_definition(state, &kind, made).await? {
+                    return Ok(Presence::Unknown);
+                }
                 return Ok(match is_namespace(id) && object::has_content(&live) {
                     // What is in it may be there to stay, and would go from members with it.
                     true => Presence::Going,
@@ -65,7 +69,7 @@ pub(crate) async fn presence(
             let uid = object::meta_text(&live, "uid").to_owned();
             Ok(Presence::There { uid })
         }
-        Err(LinkError::NotFound) => Ok(match went_with_definition(state, &kind.resource, made).await? {
+        Err(LinkError::NotFound) => Ok(match went_with_definition(state, &kind, made).await? {
             true => Presence::Unknown,
             false => Presence::Gone,
         }),
@@ -78,12 +82,10 @@ pub(crate) async fn presence(
 }
 
 /// Whether what is gone went with the definition of its kind. Those that every server has go never.
-async fn went_with_definition(
-    state: &State,
-    resource: &Resource,
-    made: &ObjectMeta,
-) -> Result<bool, PassError> {
-    if !state.kinds.is_defined(&resource.api_version(), &resource.kind) {
+async fn went_with_definition(state: &State, kind: &Kind, made: &ObjectMeta) -> Result<bool, PassError> {
+    let resource = &kind.resource;
+    // That there is no definition any more says more than that there was none.
+    if !kind.defined && !state.kinds.is_defined(&resource.api_version(), &resource.kind) {
         return Ok(false);
     }
     let name = format!("{}.{}", resource.plural, resource.group);
