@@ -21,6 +21,7 @@ const KILLED: &[&str] = &[
     "compliance/pruning-waits-for-enforcement",
     "lazy/simple-2-policy-after-template",
     "ocm-placement/decision-groups",
+    "pipeline/deleted-binding-of-what-is-left-alone",
     "pipeline/hand-deleted-definition",
     "pipeline/hand-deleted-work",
     "pipeline/placement-edit-moves",
