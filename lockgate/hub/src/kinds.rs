@@ -200,9 +200,12 @@ impl Kinds {
     /// Whether something that is defined again is not followed again yet.
     fn awaits_definition(&self) -> bool {
         let unserved = |kind: &Kind| matches!(kind.cache.trouble(), Some(LinkError::NotServed));
-        self.all()
-            .iter()
-            .any(|(id, kind)| unserved(kind) && self.is_defined(&id.0, &id.1))
+        self.all().iter().any(|((api_version, name), kind)| {
+            let definition = unserved(kind)
+                .then(|| self.definition(api_version, name))
+                .flatten();
+            definition.is_some_and(|definition| defined(&definition, api_version, name).is_some())
+        })
     }
 
     fn definition(&self, api_version: &str, kind: &str) -> Option<Value> {
