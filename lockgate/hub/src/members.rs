@@ -8,6 +8,7 @@ mod due;
 mod failing;
 mod fighting;
 mod lane;
+mod late;
 mod objects;
 pub(crate) mod telling;
 mod window;

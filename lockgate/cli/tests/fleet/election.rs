@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use lockgate_api::{keys, names};
 use serde_json::json;
 
 use crate::api::{Api, deployment, deployments, policies, policy, until, works};
@@ -58,6 +59,16 @@ async fn a_leader_that_was_asleep_writes_nothing() {
     }
     settled(&servers, &hub, &left, "nginx:1.28").await;
     assert_eq!(holder(&hub).await, "second");
+
+    // What the first may have been stopped in the middle of sending, and nobody can take back: one that was removed meanwhile.
+    let mut last = deployment(NAMESPACE, "d0", &json!({"group": "a", keys::MANAGED: "true"}));
+    last["metadata"]["annotations"] = json!({
+        keys::WORK_NAMESPACE: names::execution_namespace("member2"),
+        keys::WORK_NAME: names::work_name("Deployment", NAMESPACE, "d0"),
+    });
+    let member = servers.api("member2").await;
+    member.create(&deployments(NAMESPACE), &last).await;
+    settled(&servers, &hub, &left, "nginx:1.28").await;
 
     let woken = Timestamp::now();
     first.signal("-CONT").await;

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::failing::tell_failed;
 use super::fighting;
 use super::lane::{Doubt, Lane};
+use super::late;
 use super::objects::Unknown;
 use super::telling::{Outcome, Seen, tell};
 use super::withdrawing::remove;
@@ -65,7 +66,7 @@ pub(crate) async fn pass(
     let Some(work) = state::work(&state.caches.works, &key) else {
         lane.disputes.lock().remove(name);
         lane.doubted.lock().remove(name);
-        return Ok(Sent::Settled);
+        return late::pass(state, lane, name).await;
     };
     let Some(link) = lane.link() else {
         if work.is_suspended() && !work.metadata.deleting() {

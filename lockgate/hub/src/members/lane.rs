@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::complying::{self, Policies};
 use super::dispatching::{self, Sent};
 use super::fighting::Dispute;
+use super::late::Removed;
 use super::objects::Objects;
 use super::window::Window;
 use crate::cache::Key;
@@ -53,6 +54,8 @@ pub(crate) struct Lane {
     pub(crate) disputes: Mutex<HashMap<String, Dispute>>,
     /// The Works whose manifests are not what was rendered.
     pub(crate) doubted: Mutex<HashMap<String, Doubt>>,
+    /// What was removed lately.
+    pub(super) removed: Removed,
     link: Mutex<Option<Link>>,
     window: Mutex<Window>,
     pub(super) clock: Clock,
@@ -133,6 +136,7 @@ impl Lane {
             policies: Policies::default(),
             disputes: Mutex::default(),
             doubted: Mutex::default(),
+            removed: Removed::default(),
             link: Mutex::default(),
             window: Mutex::default(),
             clock,

@@ -64,7 +64,7 @@ pub(super) async fn remove(
 
 /// What stays in a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Preserve {
+pub(super) enum Preserve {
     Nothing,
     /// The object, and so its namespace.
     This,
@@ -117,7 +117,7 @@ fn not_leading() -> SendError {
 }
 
 /// Removes a member's object, or our marks on it.
-async fn withdraw(
+pub(super) async fn withdraw(
     state: &State,
     lane: &Lane,
     link: &Link,
@@ -169,6 +169,7 @@ async fn withdraw(
         if preserve == Preserve::This && matches!(withdrawn, Withdraw::Strip(_)) {
             keep_namespace(state, lane, link, manifest).await?;
         }
+        let mut removed = None;
         let result = match withdrawn {
             // That there is nothing to do is the member's to say.
             Withdraw::Nothing if remembered => continue,
@@ -181,6 +182,7 @@ async fn withdraw(
                 uid,
                 resource_version,
             } => {
+                removed = Some(uid.clone());
                 let options = DeleteOptions {
                     uid: Some(uid),
                     resource_version: Some(resource_version),
@@ -194,7 +196,12 @@ async fn withdraw(
             .metrics
             .deleted(result.is_ok(), &api_version, kind, &lane.cluster);
         match result {
-            Ok(()) | Err(LinkError::NotFound) => return Ok(Sent::Member(begun.elapsed())),
+            Ok(()) | Err(LinkError::NotFound) => {
+                if let Some(uid) = removed {
+                    lane.removed.note(manifest, &uid, state.clock.now());
+                }
+                return Ok(Sent::Member(begun.elapsed()));
+            }
             Err(LinkError::Conflict) => {}
             Err(error) => return Err(SendError::Member(error)),
         }
