@@ -42,17 +42,17 @@ use crate::watch::Following;
 pub(crate) use wiring::Wiring;
 
 /// How many templates are walked at once.
-const WALKERS: usize = 24;
+const WALKERS: usize = 32;
 /// How many statuses are worked on at once.
-const REPORTERS: usize = 16;
+const REPORTERS: usize = 24;
 /// How many ManagedClusters are worked on at once.
 const MANAGERS: usize = 8;
 /// How many placements are decided at once.
 const DECIDERS: usize = 16;
 /// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
-const WRITES_AT_ONCE: usize = 24;
+const WRITES_AT_ONCE: usize = 32;
 /// How many of statuses: what members are to get goes first. A disk that is slow to sync takes many as easily as few.
-const STATUSES_AT_ONCE: usize = 12;
+const STATUSES_AT_ONCE: usize = 24;
 /// How long the hub's own kinds may take to be known.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 

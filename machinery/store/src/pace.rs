@@ -7,8 +7,12 @@
 
 use std::time::Duration;
 
-/// The longest that the journal waits for more writes, from when it ended the batch before.
-pub(crate) const LINGER: Duration = Duration::from_millis(1);
+/// How long the journal waits, from when it ended the batch before, for each write that it expects: two writers are not worth
+/// half a millisecond of either, and thirty on two busy cores take many to come.
+const LINGER_EACH: Duration = Duration::from_micros(250);
+
+/// The longest that it waits.
+const LINGER: Duration = Duration::from_millis(5);
 
 /// After so many batches that were as large as expected, more is expected.
 const CONTENT: u32 = 8;
@@ -28,6 +32,12 @@ impl Pace {
     /// How many writes are worth a sync at once, without waiting for more.
     pub(crate) fn expected(&self) -> usize {
         self.expected
+    }
+
+    /// How long they are worth waiting for.
+    pub(crate) fn patience(&self) -> Duration {
+        let expected = u32::try_from(self.expected).unwrap_or(u32::MAX);
+        LINGER_EACH.saturating_mul(expected).min(LINGER)
     }
 
     /// Learns from a batch.
@@ -52,7 +62,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::Pace;
+    use super::*;
 
     fn after(batches: &[usize]) -> usize {
         let mut pace = Pace::new();
@@ -76,6 +86,15 @@ mod tests {
         assert_eq!(after(&[2]), 2);
         assert_eq!(after(&[2, 2, 2]), 2);
         assert_eq!(after(&[3, 40, 32]), 32);
+    }
+
+    #[test]
+    fn many_are_waited_for_longer_than_few() {
+        let mut pace = Pace::new();
+        pace.took(2);
+        assert_eq!(pace.patience(), Duration::from_micros(500));
+        pace.took(1000);
+        assert_eq!(pace.patience(), LINGER);
     }
 
     #[test]

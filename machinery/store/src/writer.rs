@@ -14,7 +14,7 @@ use crate::entry::Record;
 use crate::error::JournalFailure;
 use crate::intake::{Accepted, Intake, RESERVE};
 use crate::journal::Journal;
-use crate::pace::{LINGER, Pace};
+use crate::pace::Pace;
 use crate::store::Shared;
 
 pub(crate) fn spawn<V: Record>(shared: Arc<Shared<V>>, journal: Journal) -> io::Result<()> {
@@ -54,7 +54,7 @@ fn write_batches<V: Record>(shared: &Shared<V>, journal: &mut Journal) -> Result
     loop {
         let (batch, ceiling) = {
             let mut intake = shared.intake.lock();
-            linger(shared, &mut intake, pace.expected());
+            linger(shared, &mut intake, &pace);
             while intake.batch.is_empty() && !intake.runs_low() {
                 if intake.halt.is_some() {
                     return Ok(());
@@ -79,11 +79,12 @@ fn write_batches<V: Record>(shared: &Shared<V>, journal: &mut Journal) -> Result
 }
 
 /// Waits until so many writes are there, for a moment at most.
-fn linger<V: Record>(shared: &Shared<V>, intake: &mut MutexGuard<'_, Intake<V>>, expected: usize) {
+fn linger<V: Record>(shared: &Shared<V>, intake: &mut MutexGuard<'_, Intake<V>>, pace: &Pace) {
+    let expected = pace.expected();
     if expected == 1 {
         return;
     }
-    let until = Instant::now() + LINGER;
+    let until = Instant::now() + pace.patience();
     intake.expected = expected;
     while intake.batch.len() < expected && intake.halt.is_none() && !intake.runs_low() {
         if shared.work.wait_until(intake, until).timed_out() {

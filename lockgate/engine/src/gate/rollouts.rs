@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockgate_api::RolloutPolicy;
 use serde_json::Value;
 
-use crate::object;
+use crate::object::{self, TemplateId};
 use crate::selector::best_priority;
 
 /// Rollout policies of both kinds, by namespace and name.
@@ -78,12 +78,26 @@ impl RolloutIndex {
         self.policies.values().flat_map(BTreeMap::values)
     }
 
+    /// Whether any policy could be about a template: one that cannot need not be read.
+    pub fn may_concern(&self, id: &TemplateId) -> bool {
+        let names = self.named(&id.api_version, &id.kind);
+        names.is_some_and(|names| {
+            [id.name.as_str(), ""]
+                .iter()
+                .any(|name| names.contains_key(*name))
+        })
+    }
+
+    fn named(&self, api_version: &str, kind: &str) -> Option<&ByName> {
+        self.postings.get(api_version)?.get(kind)
+    }
+
     /// Every policy about a template, by namespace and name.
     pub fn about(&self, template: &Value) -> Vec<Arc<RolloutPolicy>> {
-        let names = self
-            .postings
-            .get(object::text(template, "apiVersion"))
-            .and_then(|kinds| kinds.get(object::text(template, "kind")));
+        let names = self.named(
+            object::text(template, "apiVersion"),
+            object::text(template, "kind"),
+        );
         let Some(names) = names else {
             return Vec::new();
         };

@@ -99,11 +99,8 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
     let key = binding_key(id);
     let binding: Option<Binding> = state::binding(cache, &key).filter(|binding| is_for(binding, id));
     let works = works_of(state, id);
-    keepsakes::forget_binding(state, id).await?;
-    if let Some(binding) = &binding {
-        keepsakes::forget(state, &binding.metadata.uid).await?;
-    }
     if binding.is_none() && works.is_empty() {
+        keepsakes::forget_binding(state, id).await?;
         state.verdicts.lock().remove(id);
         state.unmeasured.lock().remove(id);
         state.status_disputes.lock().remove(id);
@@ -126,6 +123,10 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
             }
             return Ok(());
         }
+    }
+    keepsakes::forget_binding(state, id).await?;
+    if let Some(binding) = &binding {
+        keepsakes::forget(state, &binding.metadata.uid).await?;
     }
     if binding
         .as_ref()

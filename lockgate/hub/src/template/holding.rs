@@ -174,7 +174,7 @@ pub(crate) fn is_failover_paused(state: &State, binding: &Binding, from: &str) -
     if state.kinds.is_unread(&id.api_version, &id.kind) {
         return true;
     }
-    let rollouts = template_of(state, binding).map(|template| state.rollouts.read().about(&template));
+    let rollouts = rollouts_about(state, &id).map(|(about, _)| about);
     let Some(holders) = holders(state, &id, rollouts.unwrap_or_default(), binding) else {
         return true;
     };
@@ -184,12 +184,16 @@ pub(crate) fn is_failover_paused(state: &State, binding: &Binding, from: &str) -
     })
 }
 
-/// The template of a binding, as far as it is known.
-fn template_of(state: &State, binding: &Binding) -> Option<Value> {
-    let resource = &binding.spec.resource;
-    let kind = state.kinds.served(&resource.api_version, &resource.kind)?;
-    let cached = kind.cache.get(&Key::new(&resource.namespace, &resource.name))?;
-    state::parse(&cached)
+/// The rollout policies about a template, and the template, as far as it is known. Where there can be none, it is not read.
+pub(super) fn rollouts_about(state: &State, id: &TemplateId) -> Option<(Vec<Arc<RolloutPolicy>>, Value)> {
+    if !state.rollouts.read().may_concern(id) {
+        return None;
+    }
+    let kind = state.kinds.served(&id.api_version, &id.kind)?;
+    let cached = kind.cache.get(&Key::new(&id.namespace, &id.name))?;
+    let template = state::parse(&cached)?;
+    let about = state.rollouts.read().about(&template);
+    Some((about, template))
 }
 
 /// The clusters where a template's Works carry the older mark.
@@ -231,11 +235,11 @@ fn referrers(state: &State, binding: &Binding) -> Option<Vec<Referrer>> {
         let Some(referrer) = state::binding(cache, &key) else {
             continue;
         };
-        let resource = &referrer.spec.resource;
-        if state.kinds.is_unread(&resource.api_version, &resource.kind) {
+        let id = super::template_of(&referrer);
+        if state.kinds.is_unread(&id.api_version, &id.kind) {
             return None;
         }
-        let rollouts = template_of(state, &referrer).map(|template| state.rollouts.read().about(&template));
+        let rollouts = rollouts_about(state, &id).map(|(about, _)| about);
         found.push(Referrer {
             namespace: snapshot.namespace.clone(),
             name: snapshot.name.clone(),

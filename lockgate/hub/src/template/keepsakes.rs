@@ -177,13 +177,7 @@ fn recall_work(state: &State, work: Work) -> (String, bool) {
 /// Its uid, and whether it is there again.
 fn recall_binding(state: &State, binding: Binding) -> (String, bool) {
     let uid = binding.metadata.uid.clone();
-    let of = &binding.spec.resource;
-    let id = TemplateId {
-        api_version: of.api_version.clone(),
-        kind: of.kind.clone(),
-        namespace: of.namespace.clone(),
-        name: of.name.clone(),
-    };
+    let id = super::template_of(&binding);
     let (cache, _) = state.bindings(&id.namespace);
     let known = state::binding(cache, &super::binding_key(&id)).filter(|known| super::is_for(known, &id));
     let found = known.as_ref().is_some_and(|known| known.metadata.uid != uid);

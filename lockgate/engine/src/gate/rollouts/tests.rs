@@ -21,11 +21,32 @@ fn template(kind: &str, namespace: &str, name: &str) -> Value {
 }
 
 fn names(index: &RolloutIndex, template: &Value) -> Vec<String> {
-    index
-        .about(template)
-        .iter()
-        .map(|policy| policy.title())
-        .collect()
+    let about = index.about(template);
+    let may_concern = index.may_concern(&TemplateId::of(template));
+    assert!(may_concern || about.is_empty(), "{template} would not be read");
+    about.iter().map(|policy| policy.title()).collect()
+}
+
+#[test]
+fn what_no_selector_could_mean_is_not_read() {
+    let deployment = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" });
+    let mut index = RolloutIndex::default();
+    let concerns = |index: &RolloutIndex, kind: &str, name: &str| {
+        index.may_concern(&TemplateId::of(&template(kind, "shop", name)))
+    };
+    assert!(!concerns(&index, "Deployment", "web"));
+    index.insert(policy("", "web", json!([deployment])));
+    assert!(concerns(&index, "Deployment", "web"));
+    assert!(!concerns(&index, "Deployment", "db"));
+    assert!(!concerns(&index, "StatefulSet", "web"));
+    index.insert(policy(
+        "shop",
+        "all",
+        json!([{ "apiVersion": "apps/v1", "kind": "Deployment" }]),
+    ));
+    assert!(concerns(&index, "Deployment", "db"));
+    index.remove("shop", "all");
+    assert!(!concerns(&index, "Deployment", "db"));
 }
 
 #[test]

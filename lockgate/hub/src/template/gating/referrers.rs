@@ -9,13 +9,13 @@ use lockgate_engine::TemplateId;
 use lockgate_engine::gate;
 use lockgate_engine::gate::record::{GivenUp, RolloutRecord};
 use lockgate_engine::gate::run::Told;
-use serde_json::Value;
 
 use crate::cache::Key;
 use crate::head::head;
 use crate::rollouts;
 use crate::state::{self, State};
-use crate::template::{PassError, is_frozen};
+use crate::template::holding::rollouts_about;
+use crate::template::{PassError, is_frozen, template_of};
 
 /// A binding that needs another one, and has not gone everywhere itself.
 pub(super) struct Referrer {
@@ -43,13 +43,7 @@ pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer
         let Some(referrer) = state::binding(cache, &key) else {
             continue;
         };
-        let resource = &referrer.spec.resource;
-        let id = TemplateId {
-            api_version: resource.api_version.clone(),
-            kind: resource.kind.clone(),
-            namespace: resource.namespace.clone(),
-            name: resource.name.clone(),
-        };
+        let id = template_of(&referrer);
         let record = RolloutRecord::of(&referrer.metadata);
         let unsettled = record.as_ref().is_some_and(|record| !record.is_settled());
         if unsettled && rollouts::view(state, &id).is_none() {
@@ -59,15 +53,7 @@ pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer
         if state.kinds.is_unread(&id.api_version, &id.kind) {
             return Err(PassError::NotYet(format!("{id} is not known yet")));
         }
-        let template: Option<Value> = state
-            .kinds
-            .served(&id.api_version, &id.kind)
-            .and_then(|kind| kind.cache.get(&Key::new(&id.namespace, &id.name)))
-            .and_then(|cached| state::parse(&cached));
-        let ranked = template.map(|template| {
-            let about = state.rollouts.read().about(&template);
-            gate::ranked(&about, &template)
-        });
+        let ranked = rollouts_about(state, &id).map(|(about, template)| gate::ranked(&about, &template));
         found.push(Referrer {
             ranked: ranked.unwrap_or_default(),
             clusters: snapshot
