@@ -49,7 +49,8 @@ const REPORTERS: usize = 24;
 const MANAGERS: usize = 8;
 /// How many placements are decided at once.
 const DECIDERS: usize = 16;
-/// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
+/// How many writes are sent to the hub at once. Two cores of a real API server are busy with fewer; one that syncs once for
+/// all that wait does better with more.
 const WRITES_AT_ONCE: usize = 32;
 /// How many of statuses: what members are to get goes first. A disk that is slow to sync takes many as easily as few.
 const STATUSES_AT_ONCE: usize = 24;
