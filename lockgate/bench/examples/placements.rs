@@ -59,7 +59,7 @@ impl World {
 
     async fn control(&self) -> Hub {
         let client = kube::Client::new(self.hub.as_user(administrator()), "default");
-        let mut options = HubOptions::new(client);
+        let mut options = HubOptions::inside(client);
         options.connector = Arc::new(OneMember(self.member.clone()));
         Hub::start(options).await.unwrap()
     }

@@ -42,18 +42,17 @@ use crate::watch::Following;
 pub(crate) use wiring::Wiring;
 
 /// How many templates are walked at once.
-const WALKERS: usize = 32;
-/// How many statuses are worked on at once.
-const REPORTERS: usize = 24;
+const WALKERS: usize = 24;
 /// How many ManagedClusters are worked on at once.
 const MANAGERS: usize = 8;
 /// How many placements are decided at once.
 const DECIDERS: usize = 16;
-/// How many writes are sent to the hub at once. Two cores of a real API server are busy with fewer; one that syncs once for
-/// all that wait does better with more.
-const WRITES_AT_ONCE: usize = 32;
-/// How many of statuses: what members are to get goes first. A disk that is slow to sync takes many as easily as few.
-const STATUSES_AT_ONCE: usize = 24;
+/// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
+const WRITES_AT_ONCE: usize = 24;
+/// How many of statuses: what members are to get goes first, and somebody else may want to be answered.
+const STATUSES_AT_ONCE: usize = 12;
+/// The same where the hub is in this process. There nobody waits behind them, and all that come together share a sync.
+const STATUSES_AT_ONCE_INSIDE: usize = 128;
 /// How long the hub's own kinds may take to be known.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -75,6 +74,8 @@ pub struct HubOptions {
     pub election: Option<ElectionOptions>,
     /// Where figures are kept.
     pub metrics: Arc<Metrics>,
+    /// How many statuses are written at once.
+    pub statuses_at_once: usize,
 }
 
 impl HubOptions {
@@ -89,6 +90,15 @@ impl HubOptions {
             clock: Clock::real(),
             election: None,
             metrics: Arc::new(Metrics::new()),
+            statuses_at_once: STATUSES_AT_ONCE,
+        }
+    }
+
+    /// The same for a hub that is in this process.
+    pub fn inside(client: kube::Client) -> Self {
+        Self {
+            statuses_at_once: STATUSES_AT_ONCE_INSIDE,
+            ..Self::new(client)
         }
     }
 }
@@ -221,7 +231,7 @@ impl Hub {
                 .first(&precedence),
             status_link: link
                 .clone()
-                .with_writes_at_once(STATUSES_AT_ONCE)
+                .with_writes_at_once(options.statuses_at_once)
                 .while_leading(guard.clone())
                 .after(&precedence),
             clock: options.clock.clone(),
@@ -282,7 +292,7 @@ impl Hub {
             election,
         };
         hub.prime().await?;
-        hub.work();
+        hub.work(options.statuses_at_once);
         Ok(hub)
     }
 
@@ -339,7 +349,7 @@ impl Hub {
         Ok(())
     }
 
-    fn work(&mut self) {
+    fn work(&mut self, statuses_at_once: usize) {
         let state = &self.state;
         state.members.begin();
         self.tasks.spawn(kinds::run(Arc::downgrade(state)));
@@ -362,7 +372,7 @@ impl Hub {
                 }
             });
         }
-        for _ in 0..REPORTERS {
+        for _ in 0..statuses_at_once {
             let told = state.clone();
             self.tasks.spawn(async move {
                 while let Some((key, aspects)) = told.tellings.next().await {

@@ -132,7 +132,7 @@ impl World {
 
     /// Starts the control plane.
     pub(crate) async fn start_control(&mut self) -> Result<(), BenchError> {
-        let mut options = HubOptions::new(self.hub_counts.client(&self.hub, administrator()));
+        let mut options = HubOptions::inside(self.hub_counts.client(&self.hub, administrator()));
         let servers = self
             .members
             .iter()

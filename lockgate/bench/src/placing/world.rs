@@ -115,7 +115,7 @@ impl World {
 
     /// Starts the control plane.
     pub(super) async fn start_control(&mut self) -> Result<(), BenchError> {
-        let mut options = HubOptions::new(self.hub_counts.client(&self.hub, administrator()));
+        let mut options = HubOptions::inside(self.hub_counts.client(&self.hub, administrator()));
         options.connector = Arc::new(InProcess {
             servers: self.members.clone(),
             counts: self.member_counts.clone(),

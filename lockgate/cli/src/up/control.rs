@@ -64,7 +64,7 @@ pub(crate) async fn start(
     lockgate_hub::install::install(&link)
         .await
         .map_err(|error| Failure::Other(error.to_string()))?;
-    let mut options = HubOptions::new(client);
+    let mut options = HubOptions::inside(client);
     options.gates = gates;
     options.connector = Arc::new(Neighbours {
         servers: members
