@@ -10,9 +10,8 @@ use tokio::time::Instant;
 
 /// A burst is over when nothing was written for so long: about twice what one object needs from one write to its next.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Nothing waits longer for a burst to end. Hundreds of templates reach their members within it on small and slow machines,
-/// where to talk in between would make it last longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Nothing waits longer for a burst to end.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who writes first, and who waits. Clones share it.
 #[derive(Clone, Default)]
