@@ -51,7 +51,8 @@ const DECIDERS: usize = 16;
 const WRITES_AT_ONCE: usize = 24;
 /// How many of statuses: what members are to get goes first, and somebody else may want to be answered.
 const STATUSES_AT_ONCE: usize = 12;
-/// The same where the hub is in this process. There nobody waits behind them, and all that come together share a sync.
+/// The same where the hub is in this process: it answers each in a tenth of a millisecond, and those that come together share
+/// a sync.
 const STATUSES_AT_ONCE_INSIDE: usize = 128;
 /// How long the hub's own kinds may take to be known.
 const START_PATIENCE: Duration = Duration::from_secs(60);

@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-/// How long the journal waits, from when it ended the batch before, for each write that it expects: two writers are not worth
-/// half a millisecond of either, and thirty on two busy cores take many to come.
+/// How long the journal waits, from when it ended the batch before, for each write that it expects: a few are not worth a long
+/// wait, and thirty take milliseconds to come where the cores are busy.
 const LINGER_EACH: Duration = Duration::from_micros(250);
 
 /// The longest that it waits.
