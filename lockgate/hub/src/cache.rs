@@ -22,8 +22,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use body::{Body, Looks};
-use item::Item;
-pub(crate) use item::Lifetime;
+pub(crate) use item::{Item, Lifetime};
 pub(crate) use outbox::OnChange;
 use outbox::{News, Outbox};
 use state::State;
@@ -93,6 +92,11 @@ impl Cached {
     /// The whole object as JSON, with `apiVersion` and `kind`, without `metadata.managedFields`.
     pub fn text(&self) -> Vec<u8> {
         self.body.text()
+    }
+
+    /// How long its text is.
+    pub(crate) fn size(&self) -> usize {
+        self.body.size()
     }
 
     /// Whether a word is anywhere in its text: quick to ask, before the object is read for it.

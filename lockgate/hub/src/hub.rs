@@ -41,21 +41,38 @@ use crate::vanished;
 use crate::watch::Following;
 pub(crate) use wiring::Wiring;
 
-/// How many templates are walked at once.
-const WALKERS: usize = 24;
 /// How many ManagedClusters are worked on at once.
 const MANAGERS: usize = 8;
 /// How many placements are decided at once.
 const DECIDERS: usize = 16;
-/// How many writes are sent to the hub at once. Two cores of an API server are busy with fewer.
-const WRITES_AT_ONCE: usize = 24;
-/// How many of statuses: what members are to get goes first, and somebody else may want to be answered.
-const STATUSES_AT_ONCE: usize = 12;
-/// The same where the hub is in this process: it answers each in a tenth of a millisecond, and those that come together share
-/// a sync.
-const STATUSES_AT_ONCE_INSIDE: usize = 128;
 /// How long the hub's own kinds may take to be known.
 const START_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How much is done at once with the hub's API server.
+#[derive(Clone, Copy, Debug)]
+pub struct AtOnce {
+    /// How many templates are walked.
+    pub walks: usize,
+    /// How many writes are sent.
+    pub writes: usize,
+    /// How many of statuses: what members are to get goes first, and somebody else may want to be answered.
+    pub statuses: usize,
+}
+
+impl AtOnce {
+    /// With a server of its own: two cores of it are busy with fewer.
+    pub const OUTSIDE: Self = Self {
+        walks: 24,
+        writes: 24,
+        statuses: 12,
+    };
+    /// With one in this process: it answers each in a tenth of a millisecond, and those that come together share a sync.
+    pub const INSIDE: Self = Self {
+        walks: 48,
+        writes: 48,
+        statuses: 128,
+    };
+}
 
 /// What the control plane needs.
 pub struct HubOptions {
@@ -75,8 +92,8 @@ pub struct HubOptions {
     pub election: Option<ElectionOptions>,
     /// Where figures are kept.
     pub metrics: Arc<Metrics>,
-    /// How many statuses are written at once.
-    pub statuses_at_once: usize,
+    /// How much is done at once.
+    pub at_once: AtOnce,
 }
 
 impl HubOptions {
@@ -91,14 +108,14 @@ impl HubOptions {
             clock: Clock::real(),
             election: None,
             metrics: Arc::new(Metrics::new()),
-            statuses_at_once: STATUSES_AT_ONCE,
+            at_once: AtOnce::OUTSIDE,
         }
     }
 
     /// The same for a hub that is in this process.
     pub fn inside(client: kube::Client) -> Self {
         Self {
-            statuses_at_once: STATUSES_AT_ONCE_INSIDE,
+            at_once: AtOnce::INSIDE,
             ..Self::new(client)
         }
     }
@@ -227,12 +244,12 @@ impl Hub {
         let state = Arc::new(State {
             link: link
                 .clone()
-                .with_writes_at_once(WRITES_AT_ONCE)
+                .with_writes_at_once(options.at_once.writes)
                 .while_leading(guard.clone())
                 .first(&precedence),
             status_link: link
                 .clone()
-                .with_writes_at_once(options.statuses_at_once)
+                .with_writes_at_once(options.at_once.statuses)
                 .while_leading(guard.clone())
                 .after(&precedence),
             clock: options.clock.clone(),
@@ -241,6 +258,7 @@ impl Hub {
             events: events.clone(),
             metrics: metrics.clone(),
             caches,
+            bindings_read: Default::default(),
             policies: PolicyIndex::default().into(),
             overrides: Default::default(),
             rollouts: Default::default(),
@@ -293,7 +311,7 @@ impl Hub {
             election,
         };
         hub.prime().await?;
-        hub.work(options.statuses_at_once);
+        hub.work(options.at_once);
         Ok(hub)
     }
 
@@ -350,14 +368,14 @@ impl Hub {
         Ok(())
     }
 
-    fn work(&mut self, statuses_at_once: usize) {
+    fn work(&mut self, at_once: AtOnce) {
         let state = &self.state;
         state.members.begin();
         self.tasks.spawn(kinds::run(Arc::downgrade(state)));
         let told = state.clone();
         self.tasks
             .spawn(async move { interpreters::tell_webhooks(&told).await });
-        for _ in 0..WALKERS {
+        for _ in 0..at_once.walks {
             let state = state.clone();
             self.tasks.spawn(async move {
                 while let Some((id, aspects)) = state.templates.next().await {
@@ -373,7 +391,7 @@ impl Hub {
                 }
             });
         }
-        for _ in 0..statuses_at_once {
+        for _ in 0..at_once.statuses {
             let told = state.clone();
             self.tasks.spawn(async move {
                 while let Some((key, aspects)) = told.tellings.next().await {

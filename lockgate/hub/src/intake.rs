@@ -6,7 +6,9 @@ mod waking;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use lockgate_api::{ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy, keys, names};
+use lockgate_api::{
+    Binding, ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy, keys, names,
+};
 use lockgate_engine::{TemplateId, claim, dispatch};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -245,17 +247,12 @@ struct BindingHead {
 #[serde(rename_all = "camelCase")]
 struct BindingHeadSpec {
     resource: lockgate_api::binding::ObjectReference,
-    schedule_priority: Option<serde_json::Value>,
 }
 
-fn binding_head(cached: &Cached) -> Option<BindingHeadSpec> {
-    let head: BindingHead = cached.parse().ok()?;
-    Some(head.spec)
-}
-
-/// The template of a binding.
+/// The template of a binding, of which nothing else is read.
 pub(crate) fn bound(cached: &Cached) -> Option<TemplateId> {
-    let resource = binding_head(cached)?.resource;
+    let head: BindingHead = cached.parse().ok()?;
+    let resource = head.spec.resource;
     Some(TemplateId {
         api_version: resource.api_version,
         kind: resource.kind,
@@ -266,27 +263,16 @@ pub(crate) fn bound(cached: &Cached) -> Option<TemplateId> {
 
 /// A binding changed.
 pub(crate) fn binding(state: &State, change: &Change) {
-    let Some(id) = change
-        .new
-        .as_ref()
-        .or(change.old.as_ref())
-        .and_then(|cached| bound(cached))
-    else {
+    let read = |cached: &Option<Arc<Cached>>| state.bindings_read.parse(cached.as_ref()?);
+    let (old, new) = (read(&change.old), read(&change.new));
+    let (old, new) = (old.as_deref(), new.as_deref());
+    let (Some(key), Some(id)) = (change.key(), new.or(old).map(template::template_of)) else {
         return;
     };
-    index_referrers(state, change, &id);
-    needs::binding(state, change);
-    neighbours::binding(state, change, &id);
-    // Few have one, so that few are read for it.
-    let named = |cached: &&Cached| cached.mentions("\"schedulePriority\"");
-    let priority =
-        |cached: &Option<Arc<Cached>>| binding_head(cached.as_deref().filter(named)?)?.schedule_priority;
-    priority::note(
-        state,
-        &id,
-        priority(&change.old).as_ref(),
-        priority(&change.new).as_ref(),
-    );
+    index_referrers(state, old, new, &id);
+    needs::binding(state, key, old, new);
+    neighbours::binding(state, old, new, &id);
+    priority::note(state, &id, old, new);
     let kind = (id.api_version.clone(), id.kind.clone());
     if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
         state.kinds.look();
@@ -297,34 +283,17 @@ pub(crate) fn binding(state: &State, change: &Change) {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Referred {
-    spec: ReferredSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ReferredSpec {
-    required_by: Vec<lockgate_api::binding::BindingSnapshot>,
-}
-
 /// The bindings that need this one.
-fn referrers(cached: Option<&Arc<Cached>>) -> BTreeSet<Key> {
-    // Few bindings are needed by others, so that few are read for it.
-    let Some(cached) = cached.filter(|cached| cached.mentions("\"requiredBy\"")) else {
-        return BTreeSet::new();
-    };
-    let referred: Referred = state::parse(cached).unwrap_or_default();
-    let snapshots = referred.spec.required_by.iter();
+fn referrers(binding: Option<&Binding>) -> BTreeSet<Key> {
+    let snapshots = binding.into_iter().flat_map(|binding| &binding.spec.required_by);
     snapshots
         .map(|snapshot| Key::new(&snapshot.namespace, &snapshot.name))
         .collect()
 }
 
 /// Remembers who needs a binding: what holds those back may hold it back.
-fn index_referrers(state: &State, change: &Change, id: &TemplateId) {
-    let (old, new) = (referrers(change.old.as_ref()), referrers(change.new.as_ref()));
+fn index_referrers(state: &State, old: Option<&Binding>, new: Option<&Binding>, id: &TemplateId) {
+    let (old, new) = (referrers(old), referrers(new));
     if old.is_empty() && new.is_empty() {
         return;
     }

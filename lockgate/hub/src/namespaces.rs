@@ -195,8 +195,8 @@ fn work(
 /// as it is, for a member's namespace takes everything in it along when it goes.
 fn is_placed(state: &State, namespace: &Value, cluster: &str) -> bool {
     let id = lockgate_engine::TemplateId::of(namespace);
-    let (cache, _) = state.bindings("");
-    let binding = state::binding(cache, &template::binding_key(&id))
+    let binding = state
+        .binding(&template::binding_key(&id))
         .filter(|binding| template::is_for(binding, &id) && !binding.metadata.deleting());
     // Claimed, and waiting for its policy or to be bound again.
     let claimed = Claim::on_template(namespace).is_some();

@@ -2,7 +2,6 @@
 //! before anything is decided, and never the templates: nothing looks unneeded because it was not read yet.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use lockgate_api::{Binding, keys};
 use lockgate_engine::TemplateId;
@@ -10,7 +9,7 @@ use lockgate_engine::dependencies::{self, Dependency};
 use parking_lot::RwLock;
 use serde_json::Value;
 
-use crate::cache::{Cached, Change, Key};
+use crate::cache::Key;
 use crate::kinds::KindId;
 use crate::state::{self, State, WALK};
 use crate::template;
@@ -114,28 +113,23 @@ struct Referring {
 }
 
 impl Referring {
-    fn of(cached: Option<&Arc<Cached>>) -> Self {
-        // Few bindings need others, so that few are read for it.
-        let Some(binding) = cached
-            .filter(|cached| cached.mentions(keys::DEPENDENCIES))
-            .and_then(|cached| state::parse::<Binding>(cached))
-            .filter(|binding| !binding.metadata.namespace.is_empty())
-        else {
+    fn of(binding: Option<&Binding>) -> Self {
+        let Some(binding) = binding.filter(|binding| {
+            binding.metadata.annotation(keys::DEPENDENCIES).is_some()
+                && !binding.metadata.namespace.is_empty()
+        }) else {
             return Self::default();
         };
-        let needed = needed_by(&binding);
+        let placed = template::placed(binding).into_iter();
         Self {
-            id: template::template_of(&binding),
-            needed,
-            clusters: template::placed(&binding)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            id: template::template_of(binding),
+            needed: needed_by(binding),
+            clusters: placed.map(str::to_owned).collect(),
             rest: (
-                binding.spec.conflict_resolution,
+                binding.spec.conflict_resolution.clone(),
                 binding.spec.preserve_resources_on_deletion,
                 binding.metadata.deletion_timestamp.is_some(),
-                binding.metadata.uid,
+                binding.metadata.uid.clone(),
             ),
         }
     }
@@ -152,14 +146,11 @@ pub(crate) fn needed_by(binding: &Binding) -> Vec<Dependency> {
 }
 
 /// A binding changed: what it needs, or needed, is looked at again if that matters there.
-pub(crate) fn binding(state: &State, change: &Change) {
-    let (old, new) = (
-        Referring::of(change.old.as_ref()),
-        Referring::of(change.new.as_ref()),
-    );
-    let Some(key) = change.key().filter(|_| old != new) else {
+pub(crate) fn binding(state: &State, key: &Key, old: Option<&Binding>, new: Option<&Binding>) {
+    let (old, new) = (Referring::of(old), Referring::of(new));
+    if old == new {
         return;
-    };
+    }
     let on_the_way = || {
         let ids = [&old.id, &new.id].into_iter();
         ids.filter_map(|id| state.needs.cycle(id)).flatten()

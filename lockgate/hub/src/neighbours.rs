@@ -13,8 +13,7 @@ use lockgate_engine::TemplateId;
 use lockgate_engine::place::{self, Neighbour, Placed, Verdict};
 use parking_lot::Mutex;
 
-use crate::cache::{Cached, Change};
-use crate::state::{self, State, WALK};
+use crate::state::{State, WALK};
 use crate::template::binding_key;
 
 /// The workloads that belong to groups.
@@ -163,12 +162,6 @@ impl Neighbours {
     }
 }
 
-fn neighbour(cached: Option<&Arc<Cached>>) -> Option<Neighbour> {
-    // Few bindings belong to groups, so that few are read for it.
-    let cached = cached.filter(|cached| cached.mentions("workloadAffinityGroups"))?;
-    Neighbour::of(&state::parse::<Binding>(cached)?.spec)
-}
-
 fn wake(state: &State, mates: Vec<TemplateId>) {
     for mate in mates {
         state.templates.add_bulk(mate, WALK);
@@ -193,8 +186,9 @@ pub(crate) fn settle(state: &State, id: &TemplateId, binding: Option<&Binding>) 
 }
 
 /// A binding changed: who shares its groups is looked at again.
-pub(crate) fn binding(state: &State, change: &Change, id: &TemplateId) {
-    let (old, new) = (neighbour(change.old.as_ref()), neighbour(change.new.as_ref()));
+pub(crate) fn binding(state: &State, old: Option<&Binding>, new: Option<&Binding>, id: &TemplateId) {
+    let neighbour = |binding: Option<&Binding>| Neighbour::of(&binding?.spec);
+    let (old, new) = (neighbour(old), neighbour(new));
     if old.is_some() || new.is_some() {
         wake(state, state.neighbours.put(id, new));
     }

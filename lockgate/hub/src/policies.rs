@@ -178,8 +178,9 @@ async fn judge(state: &State, key: &Key, policy: &PropagationPolicy) {
         if state.templates.is_pending(&id) {
             continue;
         }
-        let (cache, _) = state.bindings(&id.namespace);
-        let binding = state::binding(cache, &binding_key(&id)).filter(|binding| is_for(binding, &id));
+        let binding = state
+            .binding(&binding_key(&id))
+            .filter(|binding| is_for(binding, &id));
         let standing = binding
             .as_ref()
             .map(|binding| claim::standing(policy, binding, state.gates));

@@ -226,8 +226,9 @@ fn time(text: &str) -> Option<Timestamp> {
 
 fn observe(state: &State, workload: &WorkloadReference, asked: Timestamp) -> ObservedWorkload {
     let id = id(workload);
-    let (cache, _) = state.bindings(&id.namespace);
-    let binding = state::binding(cache, &binding_key(&id)).filter(|binding| is_for(binding, &id));
+    let binding = state
+        .binding(&binding_key(&id))
+        .filter(|binding| is_for(binding, &id));
     let (result, reason) = match binding {
         None => ("Failed", "ReferencedBindingNotFound"),
         // Nobody's intent is in it, and what was sent stays where it is.

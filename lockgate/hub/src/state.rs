@@ -24,6 +24,7 @@ use crate::events::Events;
 use crate::hub::Wiring;
 use crate::interpreters::Scripts;
 use crate::kinds::{KindId, Kinds};
+use crate::lately::Lately;
 use crate::link::Link;
 use crate::members::Members;
 use crate::members::telling::Told;
@@ -59,6 +60,8 @@ pub(crate) struct State {
     pub(crate) events: Events,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) caches: Caches,
+    /// Bindings that were read lately.
+    pub(crate) bindings_read: Lately<Binding>,
     pub(crate) policies: RwLock<PolicyIndex>,
     pub(crate) overrides: RwLock<Overrides>,
     pub(crate) rollouts: RwLock<RolloutIndex>,
@@ -296,6 +299,12 @@ impl State {
         }
     }
 
+    /// A binding; see [`parse`].
+    pub(crate) fn binding(&self, key: &Key) -> Option<Arc<Binding>> {
+        let (cache, _) = self.bindings(&key.namespace);
+        self.bindings_read.parse(&cache.get(key)?)
+    }
+
     /// The Works of a name, in all execution namespaces.
     pub(crate) fn works_named(&self, name: &str) -> Vec<Arc<Cached>> {
         let namespaces = self.works_by_name.lock().get(name).cloned().unwrap_or_default();
@@ -316,11 +325,6 @@ pub(crate) fn parse<T: DeserializeOwned>(cached: &Cached) -> Option<T> {
             None
         }
     }
-}
-
-/// A binding from the cache.
-pub(crate) fn binding(cache: &Cache, key: &Key) -> Option<Binding> {
-    parse(&*cache.get(key)?)
 }
 
 /// A Work from the cache.

@@ -130,7 +130,7 @@ struct Walk<'a> {
     template: Value,
     /// When a user last wrote the template.
     written: Option<Timestamp>,
-    binding: Option<Binding>,
+    binding: Option<Arc<Binding>>,
     /// How it is read, if in a way of its own.
     interpreter: Option<Arc<Interpreter>>,
     /// Whether Works are rendered again although no input changed: somebody edited one by hand.
@@ -158,9 +158,8 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         policies::forget(state, id);
         return gone::gone(state, id, &kind.resource).await;
     }
-    let (cache, _) = state.bindings(&id.namespace);
-    let binding = state::binding(cache, &binding_key(id));
-    let own = binding.as_ref().filter(|binding| is_for(binding, id));
+    let binding = state.binding(&binding_key(id));
+    let own = binding.as_deref().filter(|binding| is_for(binding, id));
     let is_left_alone = state.kinds.skips.skip_template(&template).is_some()
         || reserved::is_reserved(state, id, &template, own);
     if is_left_alone {
@@ -186,7 +185,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
             .warn(&EventTarget::of_value(&template), "ApplyPolicyFailed", &message);
         return Ok(());
     }
-    if !is_left_alone && versions::is_elsewhere(state, id, &template, binding.as_ref()) {
+    if !is_left_alone && versions::is_elsewhere(state, id, &template, binding.as_deref()) {
         policies::forget(state, id);
         return Ok(());
     }
@@ -208,7 +207,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
     let result = walk.run().await;
     // A write whose answer did not come may have happened.
     if !matches!(result, Err(PassError::Link { .. })) {
-        neighbours::settle(state, id, walk.binding.as_ref());
+        neighbours::settle(state, id, walk.binding.as_deref());
     }
     result
 }
@@ -280,7 +279,7 @@ impl Walk<'_> {
             return Ok(Applied::Frozen);
         }
         self.bind(decision, &policy).await?;
-        Ok(match self.binding.as_ref().is_none_or(is_frozen) {
+        Ok(match self.binding.as_deref().is_none_or(is_frozen) {
             true => Applied::Frozen,
             false => Applied::Bound,
         })
@@ -381,7 +380,8 @@ impl Walk<'_> {
     async fn bind(&mut self, decision: &Decision, policy: &Arc<PropagationPolicy>) -> Result<(), PassError> {
         let begun = Instant::now();
         let before = self.binding.clone();
-        let mut binding = before.clone().unwrap_or_default();
+        let before = before.as_deref();
+        let mut binding = before.cloned().unwrap_or_default();
         self.identify(&mut binding);
         if before.is_none() {
             self.inherit(&mut binding);
@@ -394,8 +394,8 @@ impl Walk<'_> {
             let sent = stored
                 .as_ref()
                 .map_or(&self.template, |stored| &stored.revision.template);
-            uninterpreted = self.interpret(before.as_ref(), &mut binding, sent)?;
-            let required = self.required(before.as_ref()).await?;
+            uninterpreted = self.interpret(before, &mut binding, sent)?;
+            let required = self.required(before).await?;
             self.follow(&required, &mut binding);
         }
         let told = self
@@ -440,13 +440,11 @@ impl Walk<'_> {
             left = std::mem::take(&mut verdict.left);
             self.state.verdicts.lock().insert(self.id.clone(), verdict);
         }
-        if before.as_ref() == Some(&binding) {
+        if before == Some(&binding) {
             self.tell_unplaced(&binding, &told);
             return Ok(());
         }
-        let moved = before
-            .as_ref()
-            .is_none_or(|before| before.spec.clusters != binding.spec.clusters);
+        let moved = before.is_none_or(|before| before.spec.clusters != binding.spec.clusters);
         if let Err(error) = self.write_binding(binding).await {
             // What could not be said of it is said the next time.
             if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
@@ -516,8 +514,9 @@ pub(crate) fn of_copy(state: &State, copy: TemplateId) -> TemplateId {
     {
         return copy;
     }
-    let (cache, _) = state.bindings(&copy.namespace);
-    let binding = state::binding(cache, &binding_key(&copy)).filter(|binding| is_for(binding, &copy));
+    let binding = state
+        .binding(&binding_key(&copy))
+        .filter(|binding| is_for(binding, &copy));
     binding.map_or(copy, |binding| template_of(&binding))
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::cache::{Cache, Change, Slim};
+use crate::cache::{Cache, Change, Item, Slim};
 use crate::link::{Link, LinkError};
 use crate::resource::{Resource, push_escaped};
 use lines::Lines;
@@ -250,12 +250,14 @@ impl Follower {
         let object = event.object.get();
         match event.kind {
             "ADDED" | "MODIFIED" => {
-                self.cache.await_answers(object).await?;
-                self.cache.watch_item(object)?;
+                let item = Item::parse(object)?;
+                self.cache.await_answers(&item).await;
+                self.cache.watch_item(&item);
             }
             "DELETED" => {
-                self.cache.await_answers(object).await?;
-                self.cache.watch_deleted(object)?;
+                let item = Item::parse(object)?;
+                self.cache.await_answers(&item).await;
+                self.cache.watch_deleted(&item);
             }
             "BOOKMARK" => {
                 if !self.cache.watch_bookmark(object)? {

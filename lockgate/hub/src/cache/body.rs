@@ -56,6 +56,11 @@ impl Body {
         }
     }
 
+    /// How long the text is.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
     /// The text again.
     pub(super) fn text(&self) -> Vec<u8> {
         let text = decompress_with_dict(&self.packed, self.size, &self.looks);

@@ -38,24 +38,20 @@ impl Cache {
     }
 
     /// An object of the watch was created or changed.
-    pub(crate) fn watch_item(&self, text: &str) -> Result<(), LinkError> {
-        let item = Item::parse(text)?;
+    pub(crate) fn watch_item(&self, item: &Item<'_>) {
         let id = (&*item.namespace, &*item.name);
         let rank = version(&item.resource_version);
         let terminating = item.lifetime.terminating();
         self.step(rank, |state| {
-            state.watch_item(id, &item.uid, rank, terminating, |key| self.cached(&item, key))
+            state.watch_item(id, &item.uid, rank, terminating, |key| self.cached(item, key))
         });
-        Ok(())
     }
 
     /// An object of the watch was deleted.
-    pub(crate) fn watch_deleted(&self, text: &str) -> Result<(), LinkError> {
-        let item = Item::parse(text)?;
+    pub(crate) fn watch_deleted(&self, item: &Item<'_>) {
         let id = (&*item.namespace, &*item.name);
         let rank = version(&item.resource_version);
         self.step(rank, |state| state.watch_deleted(id, &item.uid, rank));
-        Ok(())
     }
 
     /// The watch says that nothing else happened up to here. False when the server's history went back in time.

@@ -60,11 +60,11 @@ impl Told {
     }
 
     fn modified(&self, item: &str) {
-        self.cache.watch_item(&object(item)).unwrap();
+        self.cache.watch_item(&Item::parse(&object(item)).unwrap());
     }
 
     fn deleted(&self, item: &str) {
-        self.cache.watch_deleted(&object(item)).unwrap();
+        self.cache.watch_deleted(&Item::parse(&object(item)).unwrap());
     }
 
     #[track_caller]
@@ -246,7 +246,7 @@ fn seen_moves_after_the_telling_and_not_by_our_own_writes() {
     assert!(!cache.synced());
     cache.list_ends("10");
     assert!(cache.synced());
-    cache.watch_item(&object("a@11")).unwrap();
+    cache.watch_item(&Item::parse(&object("a@11")).unwrap());
     cache.learn(object("a@20").as_bytes()).unwrap();
     assert_eq!(cache.seen(), "11");
     assert_eq!(*seen.lock(), [(0, false), (10, true), (11, true)]);
@@ -329,7 +329,7 @@ fn what_others_did_is_told_apart_from_our_own() {
     cache.list_item(&object("a@1")).unwrap();
     cache.learn(object("a@2").as_bytes()).unwrap();
     cache.learn_read(object("a@3").as_bytes()).unwrap();
-    cache.watch_item(&object("a@4")).unwrap();
+    cache.watch_item(&Item::parse(&object("a@4")).unwrap());
     cache.forget(&Key::new("n", "a"), "a");
     cache.learn(object("b@5").as_bytes()).unwrap();
     cache.forget_gone(&Key::new("n", "b"), "b");

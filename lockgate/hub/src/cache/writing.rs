@@ -101,11 +101,10 @@ impl Cache {
     }
 
     /// Waits until nothing is under way that could be what the watch tells here.
-    pub(crate) async fn await_answers(&self, text: &str) -> Result<(), LinkError> {
+    pub(crate) async fn await_answers(&self, item: &Item<'_>) {
         if self.writes.under_way.lock().is_empty() {
-            return Ok(());
+            return;
         }
-        let item = Item::parse(text)?;
         let key = Key::new(&item.namespace, &item.name);
         let answers = async {
             loop {
@@ -118,7 +117,6 @@ impl Cache {
         };
         // Late or not, it is told.
         let _ = tokio::time::timeout(PATIENCE, answers).await;
-        Ok(())
     }
 }
 
@@ -136,7 +134,7 @@ mod tests {
 
     async fn waited(cache: &Cache) -> Duration {
         let begun = Instant::now();
-        cache.await_answers(WORK).await.unwrap();
+        cache.await_answers(&Item::parse(WORK).unwrap()).await;
         begun.elapsed()
     }
 

@@ -4,7 +4,7 @@
 //! removal, if a failover purges directly, or if an unjoin was told to. A Work that somebody deleted by hand is made again, as it was,
 //! and the member is not touched.
 
-use lockgate_api::{Binding, Cluster, Condition, Work, keys, names};
+use lockgate_api::{Cluster, Condition, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::Claim;
 use lockgate_engine::cluster::Workloads;
@@ -61,8 +61,7 @@ pub(crate) fn may_leave(state: &State, cluster: &Cluster, work: &Work) -> Result
             Ok(())
         };
     }
-    let (cache, _) = state.bindings(&id.namespace);
-    let binding = state::binding(cache, &template::binding_key(&id)).filter(|binding| {
+    let binding = state.binding(&template::binding_key(&id)).filter(|binding| {
         template::is_for(binding, &id)
             && !binding.metadata.deleting()
             && Claim::on_binding(&binding.metadata).is_some()
@@ -121,9 +120,9 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
         return Ok(Due::Nothing);
     };
     let id = TemplateId::of(manifest);
-    let (cache, _) = state.bindings(&id.namespace);
-    let binding: Option<Binding> =
-        state::binding(cache, &template::binding_key(&id)).filter(|binding| template::is_for(binding, &id));
+    let binding = state
+        .binding(&template::binding_key(&id))
+        .filter(|binding| template::is_for(binding, &id));
     if let Some(binding) = binding.as_ref().filter(|binding| !binding.metadata.deleting()) {
         if template::targets(binding).contains(cluster) {
             return Ok(Due::Untouched);

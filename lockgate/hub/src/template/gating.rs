@@ -84,7 +84,7 @@ impl Walk<'_> {
     pub(super) async fn gate(&mut self) -> Result<Gate, PassError> {
         // What nobody owns stays as it is, and only others move it: in their order.
         let moves = |binding: &&Binding| !is_frozen(binding) || !binding.spec.required_by.is_empty();
-        let Some(binding) = self.binding.as_ref().filter(moves) else {
+        let Some(binding) = self.binding.as_deref().filter(moves) else {
             self.let_go_unneeded().await?;
             return Ok(Gate::default());
         };
@@ -131,7 +131,7 @@ impl Walk<'_> {
                 |metadata| RolloutRecord::of(metadata).map(|record| (record.is_settled(), record.back));
             let turned = before.and_then(stood) != stood(&binding.metadata);
             self.write_binding(binding).await?;
-            if let Some(binding) = self.binding.as_ref().filter(|_| turned) {
+            if let Some(binding) = self.binding.as_deref().filter(|_| turned) {
                 // What it needs goes on, or back, with it.
                 wake_dependents(self.state, binding);
             }
@@ -141,7 +141,7 @@ impl Walk<'_> {
 
     /// What was there for others alone and is not needed any more has no order to go in: it goes.
     async fn let_go_unneeded(&mut self) -> Result<(), PassError> {
-        let Some(binding) = self.binding.as_ref().filter(|binding| is_attached(binding)) else {
+        let Some(binding) = self.binding.as_deref().filter(|binding| is_attached(binding)) else {
             return Ok(());
         };
         rollouts::note(self.state, self.id, &[], None);

@@ -2,6 +2,8 @@
 //! and an unjoin ever delete anything from members, and only this one is asked of the server itself: a list that came back
 //! empty, a kind that is not served or a definition that is being deleted is no evidence.
 
+use std::sync::Arc;
+
 use lockgate_api::{Binding, ObjectMeta, Work, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::object;
@@ -18,7 +20,7 @@ use crate::intake;
 use crate::kinds::Kind;
 use crate::link::LinkError;
 use crate::resource::Resource;
-use crate::state::{self, State};
+use crate::state::State;
 use crate::vanished;
 
 /// Whether a template is there, by the server's own word.
@@ -97,7 +99,7 @@ async fn went_with_definition(state: &State, kind: &Kind, made: &ObjectMeta) -> 
 pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) -> Result<(), PassError> {
     let (cache, binding_resource) = state.bindings(&id.namespace);
     let key = binding_key(id);
-    let binding: Option<Binding> = state::binding(cache, &key).filter(|binding| is_for(binding, id));
+    let binding = state.binding(&key).filter(|binding| is_for(binding, id));
     let works = works_of(state, id);
     if binding.is_none() && works.is_empty() {
         keepsakes::forget_binding(state, id).await?;
@@ -154,7 +156,7 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
         // The last Work that goes brings us here again.
         return Ok(());
     }
-    if let Some(mut going) = state::binding(cache, &key) {
+    if let Some(mut going) = state.binding(&key).map(Arc::unwrap_or_clone) {
         if going.metadata.annotation(keys::ROLLOUT).is_some() {
             revisions::forget(state, id, super::binding_id(&going, id)).await?;
         }

@@ -217,8 +217,7 @@ fn referrers_marked(state: &State, binding: &Binding) -> BTreeMap<String, BTreeS
     }
     let snapshots = binding.spec.required_by.iter();
     let all = snapshots.filter_map(|snapshot| {
-        let (cache, _) = state.bindings(&snapshot.namespace);
-        let referrer = state::binding(cache, &Key::new(&snapshot.namespace, &snapshot.name))?;
+        let referrer = state.binding(&Key::new(&snapshot.namespace, &snapshot.name))?;
         let marked = marked(state, &super::template_of(&referrer));
         Some((format!("{}/{}", snapshot.namespace, snapshot.name), marked))
     });
@@ -230,9 +229,8 @@ fn referrers_marked(state: &State, binding: &Binding) -> BTreeMap<String, BTreeS
 fn referrers(state: &State, binding: &Binding) -> Option<Vec<Referrer>> {
     let mut found = Vec::new();
     for snapshot in &binding.spec.required_by {
-        let (cache, _) = state.bindings(&snapshot.namespace);
         let key = Key::new(&snapshot.namespace, &snapshot.name);
-        let Some(referrer) = state::binding(cache, &key) else {
+        let Some(referrer) = state.binding(&key) else {
             continue;
         };
         let id = super::template_of(&referrer);
@@ -243,7 +241,7 @@ fn referrers(state: &State, binding: &Binding) -> Option<Vec<Referrer>> {
         found.push(Referrer {
             namespace: snapshot.namespace.clone(),
             name: snapshot.name.clone(),
-            suspension: referrer.spec.suspension,
+            suspension: referrer.spec.suspension.clone(),
             rollouts: rollouts.unwrap_or_default(),
         });
     }

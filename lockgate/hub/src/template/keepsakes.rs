@@ -178,8 +178,9 @@ fn recall_work(state: &State, work: Work) -> (String, bool) {
 fn recall_binding(state: &State, binding: Binding) -> (String, bool) {
     let uid = binding.metadata.uid.clone();
     let id = super::template_of(&binding);
-    let (cache, _) = state.bindings(&id.namespace);
-    let known = state::binding(cache, &super::binding_key(&id)).filter(|known| super::is_for(known, &id));
+    let known = state
+        .binding(&super::binding_key(&id))
+        .filter(|known| super::is_for(known, &id));
     let found = known.as_ref().is_some_and(|known| known.metadata.uid != uid);
     if known.is_none() {
         let kind = (id.api_version.clone(), id.kind.clone());

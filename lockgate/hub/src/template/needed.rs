@@ -19,7 +19,7 @@ use crate::state::{self, State};
 impl Walk<'_> {
     /// The binding, unless it is there for the sake of others alone: whoever claims the template finds it new.
     pub(super) fn owned(&self) -> Option<&Binding> {
-        self.binding.as_ref().filter(|binding| !is_attached(binding))
+        self.binding.as_deref().filter(|binding| !is_attached(binding))
     }
 
     /// Whom the template is needed by.
@@ -39,8 +39,7 @@ impl Walk<'_> {
         let mut needs = Vec::new();
         let mut unknown = BTreeSet::new();
         for key in &keys {
-            let (cache, _) = self.state.bindings(&key.namespace);
-            match state::binding(cache, key) {
+            match self.state.binding(key) {
                 Some(binding) if !binding.metadata.deleting() => {
                     needs.push(self.need(&binding, referring.contains(key)));
                 }
@@ -130,21 +129,21 @@ impl Walk<'_> {
     /// Nobody's policy acts on the template. It goes where others need it, and stays as it is elsewhere.
     pub(super) async fn attend(&mut self) -> Result<(), PassError> {
         let before = self.binding.clone();
-        let required = self.required(before.as_ref()).await?;
+        let required = self.required(before.as_deref()).await?;
         let concerned = before
             .as_ref()
             .is_some_and(|binding| is_attached(binding) || !binding.spec.required_by.is_empty());
         if required.by.is_empty() && !concerned {
             return self.hold_frozen().await;
         }
-        let mut binding = before.clone().unwrap_or_default();
+        let mut binding = before.as_deref().cloned().unwrap_or_default();
         self.identify(&mut binding);
         let uid = object::meta_text(&self.template, "uid");
         if binding.spec.resource.uid != uid {
             binding.spec.resource = lockgate_engine::claim::reference(&self.template);
         }
         self.follow(&required, &mut binding);
-        if before.as_ref() != Some(&binding) {
+        if before.as_deref() != Some(&binding) {
             self.write_binding(binding).await?;
             self.tell_disagreement(&required);
         }

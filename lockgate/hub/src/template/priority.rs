@@ -73,8 +73,10 @@ pub(crate) fn rank_by(state: &State, policy: &PropagationPolicy) -> Option<i32> 
 }
 
 /// Gives a template the place in the order that its binding says it has.
-pub(crate) fn note(state: &State, id: &TemplateId, before: Option<&Value>, now: Option<&Value>) {
-    let rank = |spec: Option<&Value>| rank_of(spec.and_then(|spec| spec["priority"].as_i64()));
+pub(crate) fn note(state: &State, id: &TemplateId, before: Option<&Binding>, now: Option<&Binding>) {
+    let priority = |binding: Option<&Binding>| binding?.spec.schedule_priority.clone();
+    let (before, now) = (priority(before), priority(now));
+    let rank = |spec: Option<Value>| rank_of(spec.and_then(|spec| spec["priority"].as_i64()));
     if before.is_some() || now.is_some() {
         state.templates.rank(id, rank(now));
     }

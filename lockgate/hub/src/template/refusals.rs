@@ -8,7 +8,7 @@ use super::{PassError, binding_key};
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::link::LinkError;
-use crate::state::{self, State};
+use crate::state::State;
 
 /// Tells of a pass over a template that the hub refused.
 pub(crate) fn tell(state: &State, id: &TemplateId, result: &Result<(), PassError>) {
@@ -27,7 +27,7 @@ pub(crate) fn tell(state: &State, id: &TemplateId, result: &Result<(), PassError
     let binding = cache.get(&binding_key(id));
     let follows = binding
         .as_ref()
-        .and_then(|_| state::binding(cache, &binding_key(id)))
+        .and_then(|cached| state.bindings_read.parse(cached))
         .is_some_and(|binding| is_attached(&binding));
     let reason = reason(what, follows);
     let message = format!("{what}: {message}");

@@ -59,7 +59,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     }
     let (cache, resource) = state.bindings(&id.namespace);
     let key = binding_key(id);
-    let Some(binding) = state::binding(cache, &key).filter(|binding| is_for(binding, id)) else {
+    let Some(binding) = state.binding(&key).filter(|binding| is_for(binding, id)) else {
         return Ok(());
     };
     if binding.metadata.deleting() {

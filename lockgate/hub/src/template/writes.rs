@@ -220,7 +220,7 @@ impl Walk<'_> {
             )
             .await?;
         }
-        self.binding = state::binding(cache, &key);
+        self.binding = self.state.binding(&key);
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl Walk<'_> {
             .await?;
             refresh(self.state, cache, &resource, &key).await?;
         }
-        if let Some(mut going) = state::binding(cache, &key) {
+        if let Some(mut going) = self.state.binding(&key).map(Arc::unwrap_or_clone) {
             let finalizer = scope_keys(self.id).1;
             going
                 .metadata

@@ -13,7 +13,7 @@ use lockgate_engine::gate::run::Told;
 use crate::cache::Key;
 use crate::head::head;
 use crate::rollouts;
-use crate::state::{self, State};
+use crate::state::State;
 use crate::template::holding::rollouts_about;
 use crate::template::{PassError, is_frozen, template_of};
 
@@ -38,9 +38,8 @@ pub(super) struct Referrer {
 pub(super) fn referrers(state: &State, binding: &Binding) -> Result<Vec<Referrer>, PassError> {
     let mut found = Vec::new();
     for snapshot in &binding.spec.required_by {
-        let (cache, _) = state.bindings(&snapshot.namespace);
         let key = Key::new(&snapshot.namespace, &snapshot.name);
-        let Some(referrer) = state::binding(cache, &key) else {
+        let Some(referrer) = state.binding(&key) else {
             continue;
         };
         let id = template_of(&referrer);
