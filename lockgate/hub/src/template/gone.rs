@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::keepsakes;
 use super::revisions;
-use super::writes::{delete, delete_work, encode, replace};
+use super::writes::{delete, delete_work, encode_own, replace};
 use super::{PassError, binding_key, is_for, is_namespace, scope_keys};
 use crate::cache::Key;
 use crate::events::EventTarget;
@@ -165,7 +165,7 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
             .metadata
             .finalizers
             .retain(|f| f != finalizer && f != keys::DEPENDENCIES_FINALIZER);
-        let body = encode(&binding_resource, &going);
+        let body = encode_own(&binding_resource, &going.metadata, &going.spec);
         match replace(
             state,
             cache,

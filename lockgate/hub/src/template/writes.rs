@@ -1,6 +1,7 @@
 //! The writes of a template's pass. Each is a create, or a PUT with the resource version that was read; a conflict brings
 //! the newest object into memory and the pass starts again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use lockgate_api::work::WorkStatus;
@@ -8,7 +9,7 @@ use lockgate_api::{Binding, ObjectMeta, Work, keys};
 use lockgate_engine::claim::{Record, suspension_of};
 use lockgate_engine::object;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::keepsakes::{self, LostBinding};
 use super::{PassError, Walk, binding_key, scope_keys};
@@ -151,6 +152,28 @@ pub(crate) fn encode<T: Serialize>(resource: &Resource, object: &T) -> Vec<u8> {
     serde_json::to_vec(&typed).unwrap_or_default()
 }
 
+/// A binding or a Work as the server takes it, without its status: the server keeps that as it is.
+///
+/// Once it is replaced, the server no longer keeps who manages which of its fields. These kinds have one writer, and to keep
+/// it takes a server an eighth of the time of each later write, and as much of the object's size. A server begins again when
+/// somebody applies to it.
+pub(crate) fn encode_own<S: Serialize>(resource: &Resource, metadata: &ObjectMeta, spec: &S) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Own<'a, S> {
+        metadata: Cow<'a, ObjectMeta>,
+        spec: &'a S,
+    }
+    let mut metadata = Cow::Borrowed(metadata);
+    if !metadata.resource_version.is_empty() {
+        let forgotten = json!([{}]);
+        metadata
+            .to_mut()
+            .rest
+            .insert("managedFields".to_owned(), forgotten);
+    }
+    encode(resource, &Own { metadata, spec })
+}
+
 /// A status as the server takes it. It keeps the rest of the object, so that the rest is not sent.
 pub(crate) fn encode_status<S: Serialize>(resource: &Resource, metadata: &ObjectMeta, status: &S) -> Vec<u8> {
     #[derive(Serialize)]
@@ -198,7 +221,7 @@ impl Walk<'_> {
     pub(super) async fn write_binding(&mut self, binding: Binding) -> Result<(), PassError> {
         let (cache, resource) = self.state.bindings(&self.id.namespace);
         let key = binding_key(self.id);
-        let body = encode(&resource, &binding);
+        let body = encode_own(&resource, &binding.metadata, &binding.spec);
         if binding.metadata.resource_version.is_empty() {
             let what = "failed to create the binding";
             match cache.create(&self.state.link, &key, body).await {
@@ -286,7 +309,7 @@ impl Walk<'_> {
                 .metadata
                 .finalizers
                 .retain(|f| f != finalizer && f != keys::DEPENDENCIES_FINALIZER);
-            let body = encode(&resource, &going);
+            let body = encode_own(&resource, &going.metadata, &going.spec);
             let path = resource.object(&key.namespace, &key.name);
             match self.state.link.replace(&path, body).await {
                 Ok(_) | Err(LinkError::NotFound) => {}
@@ -354,7 +377,7 @@ impl Walk<'_> {
 pub(crate) async fn write_work(state: &State, work: &Work) -> Result<(), PassError> {
     let resource = Resource::works();
     let key = Key::new(&work.metadata.namespace, &work.metadata.name);
-    let body = encode(&resource, work);
+    let body = encode_own(&resource, &work.metadata, &work.spec);
     let answer = if work.metadata.resource_version.is_empty() {
         match state.caches.works.create(&state.link, &key, body).await {
             Ok(answer) => answer,
@@ -429,7 +452,7 @@ pub(crate) async fn release_work(state: &State, key: &Key, work: &Work) -> Resul
     let works = &state.caches.works;
     let mut going = work.clone();
     going.metadata.finalizers.retain(|f| f != keys::WORK_FINALIZER);
-    let body = encode(&resource, &going);
+    let body = encode_own(&resource, &going.metadata, &going.spec);
     let path = resource.object(&key.namespace, &key.name);
     let what = "failed to let a Work go";
     // Nothing that members are to get waits for this.
@@ -459,4 +482,26 @@ pub(crate) async fn write_work_status(
     let what = "failed to write the Work's status";
     replace_status(state, works, &resource, key, body, what).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_objects_are_sent_without_status_and_managers() {
+        let mut work = Work::default();
+        work.metadata.name = "web".to_owned();
+        work.spec.suspend_dispatching = Some(true);
+        work.status.conditions.push(Default::default());
+        let sent = |work: &Work| -> Value {
+            serde_json::from_slice(&encode_own(&Resource::works(), &work.metadata, &work.spec)).unwrap()
+        };
+        let spec = json!({"workload": {}, "suspendDispatching": true});
+        let whole = |metadata: Value| json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work", "metadata": metadata, "spec": spec});
+        assert_eq!(sent(&work), whole(json!({"name": "web"})));
+        work.metadata.resource_version = "7".to_owned();
+        let replaced = json!({"name": "web", "resourceVersion": "7", "managedFields": [{}]});
+        assert_eq!(sent(&work), whole(replaced));
+    }
 }
