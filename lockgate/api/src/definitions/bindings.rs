@@ -113,7 +113,10 @@ fn spec() -> Schema {
                 ),
             ),
             ("clusters", clusters("The clusters that it goes to.")),
-            ("placement", placement("The placement that was activated.")),
+            (
+                "placement",
+                placement("The placement that was activated.").without_bounds(),
+            ),
             ("schedulerName", string("Who places it.")),
             ("failover", failover()),
             ("conflictResolution", conflict_resolution()),

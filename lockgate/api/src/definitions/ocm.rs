@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::crd::Crd;
 use super::schema::{Schema, list, object, string};
-use super::shared::{conditions, label_selector};
+use super::shared::conditions;
 pub(super) use crate::ocm::{APPS_GROUP, GROUP, POLICY_GROUP};
 
 /// The name of a decision group.
@@ -116,11 +116,11 @@ fn claim_selector(description: &str) -> Schema {
 }
 
 /// Labels and claims that must match.
-pub(super) fn selectors(description: &str) -> Schema {
+pub(super) fn selectors(description: &str, labels: Schema) -> Schema {
     object(
         description,
         [
-            ("labelSelector", label_selector("Clusters by their labels.")),
+            ("labelSelector", labels),
             (
                 "claimSelector",
                 claim_selector("Clusters by what they say about themselves."),

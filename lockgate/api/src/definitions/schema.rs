@@ -4,10 +4,11 @@ use serde_json::{Map, Value, json};
 
 /// The longest name of an object.
 pub(super) const NAME_LENGTH: usize = 253;
-/// A label's key: a name of up to 63 characters, after an optional domain and a slash.
+/// A label's key: a name of up to 63 characters, after an optional domain and a slash. Rules over many keys need it short: its
+/// length is what they cost.
 pub(super) const QUALIFIED_NAME: &str = concat!(
-    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?",
-    r"([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$"
+    r"^([a-z0-9]+((\.|-+)[a-z0-9]+)*/)?",
+    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
 );
 /// The longest label key.
 pub(super) const QUALIFIED_NAME_LENGTH: usize = 317;
@@ -15,6 +16,14 @@ pub(super) const QUALIFIED_NAME_LENGTH: usize = 317;
 pub(super) const LABEL_VALUE: &str = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
 /// The longest label value.
 pub(super) const LABEL_VALUE_LENGTH: usize = 63;
+/// A version, after an optional group and a slash.
+const API_VERSION: &str = r"^([a-z0-9]+((\.|-+)[a-z0-9]+)*/)?[a-z0-9]+(-+[a-z0-9]+)*$";
+/// The longest apiVersion: a group of up to 253 characters, a slash, a version of up to 63.
+const API_VERSION_LENGTH: usize = 317;
+/// A kind, as definitions may have it.
+const KIND: &str = r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$";
+/// The longest kind.
+const KIND_LENGTH: usize = 63;
 /// A JSON pointer; the empty one names the whole document.
 pub(super) const JSON_POINTER: &str = r"^(/([^~/]|~[01])*)*$";
 /// A quantity, when it is written as text.
@@ -98,6 +107,22 @@ pub(super) fn time(description: &str) -> Schema {
 /// The name of an object.
 pub(super) fn name(description: &str) -> Schema {
     string(description).max_length(NAME_LENGTH)
+}
+
+/// Group and version of objects.
+pub(super) fn api_version(description: &str) -> Schema {
+    string(description)
+        .min_length(1)
+        .pattern(API_VERSION)
+        .max_length(API_VERSION_LENGTH)
+}
+
+/// The kind of objects.
+pub(super) fn kind(description: &str) -> Schema {
+    string(description)
+        .min_length(1)
+        .pattern(KIND)
+        .max_length(KIND_LENGTH)
 }
 
 /// A label's key.
@@ -247,6 +272,11 @@ impl Schema {
         self.set("maxItems", items)
     }
 
+    /// The largest map; rules over a map need it as well.
+    pub(super) fn max_properties(self, properties: usize) -> Self {
+        self.set("maxProperties", properties)
+    }
+
     /// The lowest number.
     pub(super) fn minimum(self, number: i64) -> Self {
         self.set("minimum", number)
@@ -266,20 +296,40 @@ impl Schema {
 
     /// The same shape without rules, for copies that the controllers write: what a policy was once accepted with must
     /// not be refused later because a rule was added.
-    pub(super) fn without_rules(mut self) -> Self {
-        fn strip(value: &mut Value) {
+    pub(super) fn without_rules(self) -> Self {
+        self.without(&["x-kubernetes-validations"])
+    }
+
+    /// The same shape with any texts, lists and maps, for the same reason.
+    pub(super) fn without_bounds(self) -> Self {
+        self.without(&[
+            "pattern",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "maxProperties",
+        ])
+    }
+
+    fn without(self, keywords: &[&str]) -> Self {
+        fn strip(value: &mut Value, keywords: &[&str]) {
             match value {
                 Value::Object(fields) => {
-                    fields.remove("x-kubernetes-validations");
-                    fields.values_mut().for_each(strip);
+                    // A property may have the name of a keyword; its schema is an object, and no such keyword's value is.
+                    fields.retain(|name, value| value.is_object() || !keywords.contains(&name.as_str()));
+                    fields.values_mut().for_each(|value| strip(value, keywords));
                 }
-                Value::Array(items) => items.iter_mut().for_each(strip),
+                Value::Array(items) => items.iter_mut().for_each(|item| strip(item, keywords)),
                 _ => {}
             }
         }
-        self.0.remove("x-kubernetes-validations");
-        self.0.values_mut().for_each(strip);
-        self
+        let mut whole = Value::Object(self.0);
+        strip(&mut whole, keywords);
+        match whole {
+            Value::Object(fields) => Self(fields),
+            _ => Self(Map::new()),
+        }
     }
 
     /// Only the type.

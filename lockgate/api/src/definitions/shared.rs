@@ -1,19 +1,45 @@
 //! Parts that several kinds share.
 
 use super::schema::{
-    Schema, any, int64, label_key, label_value, list, map, name, object, quantity, rule, string, string_map,
-    strings, time, word,
+    LABEL_VALUE_LENGTH, QUALIFIED_NAME, QUALIFIED_NAME_LENGTH, Schema, any, api_version, int64, kind,
+    label_key, label_value, list, map, name, object, quantity, rule, string, string_map, strings, time, word,
 };
 
-/// The longest apiVersion: a group of up to 253 characters, a slash, a version of up to 63.
-const API_VERSION_LENGTH: usize = 317;
-/// The longest kind.
-const KIND_LENGTH: usize = 63;
 /// Requirements in one selector.
 const MAX_REQUIREMENTS: usize = 64;
+/// Labels in one selector. With the longest list of selectors it is about what a rule about each of them may cost.
+const MAX_LABELS: usize = 64;
 
-/// A label selector, as everywhere in Kubernetes.
+/// A label selector, as everywhere in Kubernetes. Keys and values that no label has are refused: they would match nothing,
+/// and nobody would be told.
 pub(super) fn label_selector(description: &str) -> Schema {
+    let keys = format!("self.all(k, size(k) <= {QUALIFIED_NAME_LENGTH} && k.matches(r'{QUALIFIED_NAME}'))");
+    let message = format!(
+        "keys must be label keys: a name of up to {LABEL_VALUE_LENGTH} characters, after an optional domain and a slash"
+    );
+    selector_of(
+        description,
+        labels("Labels with exactly these values; all of them.")
+            .max_properties(MAX_LABELS)
+            .rule(rule(keys, message)),
+        list(
+            "The values, for the operators In and NotIn only.",
+            label_value("A label's value."),
+        ),
+    )
+}
+
+/// A label selector with any texts as labels, for kinds whose definition is not ours: what they say of such a selector they
+/// say in their status.
+pub(super) fn any_label_selector(description: &str) -> Schema {
+    selector_of(
+        description,
+        string_map("Labels with exactly these values; all of them."),
+        strings("The values, for the operators In and NotIn only."),
+    )
+}
+
+fn selector_of(description: &str, labels: Schema, values: Schema) -> Schema {
     let requirement = object(
         "One requirement.",
         [
@@ -25,10 +51,7 @@ pub(super) fn label_selector(description: &str) -> Schema {
                     &["In", "NotIn", "Exists", "DoesNotExist"],
                 ),
             ),
-            (
-                "values",
-                strings("The values, for the operators In and NotIn only."),
-            ),
+            ("values", values),
         ],
     )
     .required(&["key", "operator"])
@@ -42,10 +65,7 @@ pub(super) fn label_selector(description: &str) -> Schema {
     object(
         description,
         [
-            (
-                "matchLabels",
-                string_map("Labels with exactly these values; all of them."),
-            ),
+            ("matchLabels", labels),
             (
                 "matchExpressions",
                 list("Requirements; all of them.", requirement).max_items(MAX_REQUIREMENTS),
@@ -97,9 +117,9 @@ pub(super) fn resource_selectors(description: &str) -> Schema {
         [
             (
                 "apiVersion",
-                string("Group and version of the objects.").max_length(API_VERSION_LENGTH),
+                api_version("Group and version of the objects, as GROUP/VERSION or VERSION."),
             ),
-            ("kind", string("Kind of the objects.").max_length(KIND_LENGTH)),
+            ("kind", kind("Kind of the objects.")),
             (
                 "namespace",
                 name(

@@ -2,6 +2,7 @@
 
 use super::ocm::{GROUP_NAME, selectors};
 use super::schema::{Schema, int32, int64, list, object, rule, string, time, word};
+use super::shared::label_selector;
 use crate::rollout::{ALL, PROGRESSIVE, PROGRESSIVE_PER_GROUP};
 
 /// A duration, as far as a pattern can say.
@@ -115,7 +116,10 @@ fn placement_ref(namespaced: bool) -> Schema {
 
 /// A strategy with its groups.
 pub(super) fn strategy(namespaced: bool) -> Schema {
-    let selector = selectors("Which clusters are in the group: both parts must match.");
+    let selector = selectors(
+        "Which clusters are in the group: both parts must match.",
+        label_selector("Clusters by their labels."),
+    );
     let group = object(
         "A group of clusters that go together.",
         [

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use machinery_value::decode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::harness::{NAMESPACE, Server, path, sample};
 
@@ -68,6 +68,15 @@ async fn variants(server: &Server) {
             json!({"resourceSelectors": [{"apiVersion": "v1", "kind": "Pod", "namespace": "", "labelSelector": {
             "matchLabels": {"a": "b"}, "matchExpressions": [
                 {"key": "a", "operator": "In", "values": ["b"]}, {"key": "example.com/a", "operator": "DoesNotExist"}]}}]}),
+        ),
+        (
+            PROPAGATION,
+            json!({"resourceSelectors": [
+                {"apiVersion": "v1", "kind": "Pod", "labelSelector": {
+                    "matchLabels": {"a": "", "Example_1.a-b": "C_d.e-1", "my-domain.example.com/a": "a".repeat(63), "b".repeat(63): "1"},
+                    "matchExpressions": [{"key": "a", "operator": "In", "values": ["", "b"]}]}},
+                {"apiVersion": "networking.istio.io/v1alpha3", "kind": "VirtualService"},
+                {"apiVersion": "my--group.x-k8s.io/v1beta1-2", "kind": "foo-Bar1"}]}),
         ),
         (
             PROPAGATION,
@@ -203,6 +212,18 @@ async fn variants(server: &Server) {
             "proxyHeader": {"a": "b"}, "zone": "a", "zones": ["a"], "provider": "", "taints": [
                 {"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoExecute"}]}),
         ),
+        // A copy says what its policy said when it was accepted.
+        (
+            &["ResourceBinding", "ClusterResourceBinding"],
+            json!({"placement": {
+                "clusterAffinity": {"labelSelector": {"matchLabels": {"a b": "c d"}, "matchExpressions": [
+                    {"key": "a b", "operator": "In", "values": ["c d"]}]}},
+                "clusterAffinities": [{"affinityName": "a b", "labelSelector": {"matchLabels": {"": "a".repeat(64)}}}]}}),
+        ),
+        (
+            &["Placement"],
+            json!({"predicates": [{"requiredClusterSelector": {"labelSelector": {"matchLabels": {"a b": "c d"}}}}]}),
+        ),
         (
             &["Cluster"],
             json!({"apiEndpoint": "", "proxyURL": "", "resourceModels": []}),
@@ -235,7 +256,13 @@ async fn variants(server: &Server) {
 async fn large(server: &Server) {
     let many = |count: usize, item: &dyn Fn(usize) -> Value| (0..count).map(item).collect::<Vec<Value>>();
     let requirement = json!({"key": "example.com/key", "operator": "In", "values": ["a", "b"]});
-    let affinity = json!({"labelSelector": {"matchExpressions": vec![requirement; 8]}});
+    let labels = |count: usize| -> Map<String, Value> {
+        (0..count)
+            .map(|i| (format!("topology.example.com/label-{i}"), json!("value")))
+            .collect()
+    };
+    let affinity =
+        json!({"labelSelector": {"matchLabels": labels(2), "matchExpressions": vec![requirement; 8]}});
     let term = |name: String| {
         let mut term = affinity.clone();
         term["affinityName"] = json!(name);
@@ -246,6 +273,11 @@ async fn large(server: &Server) {
             "ClusterPropagationPolicy",
             json!({"preemption": "Always", "resourceSelectors": many(1000, &|i| json!({
                 "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "namespace": NAMESPACE, "name": format!("name-{i}")}))}),
+        ),
+        (
+            "ClusterPropagationPolicy",
+            json!({"resourceSelectors": many(100, &|_| json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "labelSelector": {"matchLabels": labels(64)}}))}),
         ),
         (
             "ClusterPropagationPolicy",

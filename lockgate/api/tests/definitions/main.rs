@@ -10,6 +10,7 @@ mod harness;
 mod install;
 mod ocm;
 mod refused;
+mod stored;
 mod tables;
 
 use harness::Server;
@@ -20,6 +21,7 @@ async fn all(server: &Server) {
     refused::check(server).await;
     admission::check(server).await;
     accepted::check(server).await;
+    stored::check(server).await;
     tables::check(server).await;
     ocm::check(server).await;
     access::check(server).await;

@@ -19,6 +19,7 @@ pub(crate) async fn check(server: &Server) {
     let mut wrong = Vec::new();
     let cases = [
         policies::policies(),
+        policies::selectors(),
         rollouts::rollouts(),
         placements::placements(),
         overrides::overrides(),

@@ -6,7 +6,7 @@ use super::super::crd::{Crd, column, condition_path};
 use super::super::schema::{
     NAME_LENGTH, QUALIFIED_NAME, Schema, boolean, int32, list, object, rule, string, time, word,
 };
-use super::super::shared::{label_selector, quantities};
+use super::super::shared::{any_label_selector, quantities};
 use super::{EFFECTS, MAX_TAINTS, TAINT_KEY_LENGTH, TAINT_VALUE_LENGTH, condition_map, kind, named};
 
 /// The longest name of a namespace.
@@ -167,7 +167,9 @@ fn set() -> Value {
             ),
             (
                 "labelSelector",
-                label_selector("For LabelSelector: an empty one means all clusters, and none means none."),
+                any_label_selector(
+                    "For LabelSelector: an empty one means all clusters, and none means none.",
+                ),
             ),
         ],
     );

@@ -6,7 +6,7 @@ use super::super::crd::{Crd, column};
 use super::super::schema::{
     Schema, boolean, int64, list, object, raw_object, rule, string, string_map, strings, word,
 };
-use super::super::shared::{conditions, label_selector};
+use super::super::shared::{any_label_selector, conditions};
 use super::policies::ACTIONS;
 use super::{kind, named};
 use crate::ocm::POLICY_GROUP;
@@ -160,7 +160,7 @@ fn template() -> Schema {
             ("objectDefinition", raw_object("The object.")),
             (
                 "objectSelector",
-                label_selector("Objects by their labels, where the object has no name."),
+                any_label_selector("Objects by their labels, where the object has no name."),
             ),
             (
                 "recreateOption",

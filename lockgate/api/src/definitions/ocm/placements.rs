@@ -7,6 +7,7 @@ use super::super::schema::{
     LABEL_VALUE_LENGTH, QUALIFIED_NAME, Rule, Schema, int32, int64, list, object, rule, string, strings,
     time, word,
 };
+use super::super::shared::any_label_selector;
 use super::{
     EFFECTS, MAX_TAINTS, TAINT_KEY_LENGTH, TAINT_VALUE_LENGTH, condition_map, kind, named, selectors,
     without_spec,
@@ -112,8 +113,11 @@ fn predicate() -> Schema {
             .max_items(MAX_EXPRESSIONS),
         )],
     );
-    let required = selectors("What clusters must be like: every part that is given must match.")
-        .with("celSelector", cel);
+    let required = selectors(
+        "What clusters must be like: every part that is given must match.",
+        any_label_selector("Clusters by their labels."),
+    )
+    .with("celSelector", cel);
     object("Clusters that qualify.", [("requiredClusterSelector", required)])
 }
 
@@ -251,7 +255,10 @@ fn groups() -> Schema {
             ),
             (
                 "groupClusterSelector",
-                selectors("Who belongs to it: both parts must match."),
+                selectors(
+                    "Who belongs to it: both parts must match.",
+                    any_label_selector("Clusters by their labels."),
+                ),
             ),
         ],
     )

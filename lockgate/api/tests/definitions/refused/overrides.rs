@@ -34,6 +34,14 @@ pub(crate) fn overrides() -> Vec<Case> {
             "spec.targetCluster.fieldSelector.matchExpressions[0].operator",
         ),
         (
+            json!({"overrideRules": [{"overriders": {}, "targetCluster": {"labelSelector": {"matchLabels": {"a b": "c"}}}}]}),
+            "spec.overrideRules[0].targetCluster.labelSelector.matchLabels",
+        ),
+        (
+            json!({"targetCluster": {"labelSelector": {"matchLabels": {"a": "w b"}}}}),
+            "spec.targetCluster.labelSelector.matchLabels",
+        ),
+        (
             rule("plaintext", json!({"operator": "remove"})),
             "spec.overrideRules[0].overriders.plaintext[0].path",
         ),

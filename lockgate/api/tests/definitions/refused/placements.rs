@@ -50,6 +50,38 @@ pub(crate) fn placements() -> Vec<Case> {
             "spec.placement.clusterAffinity.labelSelector.matchExpressions[0].key",
         ),
         (
+            placement(
+                "clusterAffinity",
+                json!({"labelSelector": {"matchLabels": {"a b": "c"}}}),
+            ),
+            "spec.placement.clusterAffinity.labelSelector.matchLabels",
+        ),
+        (
+            placement(
+                "clusterAffinity",
+                json!({"labelSelector": {"matchLabels": {"a": "c d"}}}),
+            ),
+            "spec.placement.clusterAffinity.labelSelector.matchLabels",
+        ),
+        (
+            placement(
+                "clusterAffinity",
+                json!({"labelSelector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b", "c d"]}]}}),
+            ),
+            "spec.placement.clusterAffinity.labelSelector.matchExpressions[0].values[1]",
+        ),
+        (
+            placement(
+                "clusterAffinities",
+                json!([{"affinityName": "a", "labelSelector": {"matchLabels": {"a b": "c"}}}]),
+            ),
+            "spec.placement.clusterAffinities[0].labelSelector.matchLabels",
+        ),
+        (
+            weights(json!({"weight": 1, "targetCluster": {"labelSelector": {"matchLabels": {"a b": "c"}}}})),
+            "staticWeightList[0].targetCluster.labelSelector.matchLabels",
+        ),
+        (
             placement("clusterAffinities", json!([{}])),
             "spec.placement.clusterAffinities[0].affinityName",
         ),

@@ -4,6 +4,62 @@ use serde_json::{Value, json};
 
 use super::Case;
 
+/// Selectors that can match nothing, for every kind that selects objects.
+pub(crate) fn selectors() -> Vec<Case> {
+    let of = |api_version: &str, kind: &str| json!([{"apiVersion": api_version, "kind": kind}]);
+    let labelled = |labels: Value| json!([{"apiVersion": "v1", "kind": "Pod", "labelSelector": labels}]);
+    let required = |key: &str, value: &str| {
+        labelled(json!({"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}))
+    };
+    let many: serde_json::Map<String, Value> = (0..65).map(|i| (format!("key-{i}"), json!("a"))).collect();
+    const API_VERSION: &str = "spec.resourceSelectors[0].apiVersion";
+    const KIND: &str = "spec.resourceSelectors[0].kind";
+    const LABELS: &str = "spec.resourceSelectors[0].labelSelector.matchLabels";
+    const KEYS: &str = "keys must be label keys";
+    const EXPRESSION: &str = "spec.resourceSelectors[0].labelSelector.matchExpressions[0]";
+    let cases = [
+        (of("", "Pod"), API_VERSION),
+        (of("a/b/c", "Pod"), API_VERSION),
+        (of("/v1", "Pod"), API_VERSION),
+        (of("apps/", "Deployment"), API_VERSION),
+        (of("apps /v1", "Deployment"), API_VERSION),
+        (of("Apps/v1", "Deployment"), API_VERSION),
+        (of("a..b/v1", "Deployment"), API_VERSION),
+        (of("apps/v1.2", "Deployment"), API_VERSION),
+        (of("v1", ""), KIND),
+        (of("v1", "*"), KIND),
+        (of("v1", "Config Map"), KIND),
+        (of("v1", "1Pod"), KIND),
+        (of("v1", "Pod/status"), KIND),
+        (labelled(json!({"matchLabels": {"a b": "c d"}})), LABELS),
+        (labelled(json!({"matchLabels": {"app": "w b"}})), LABELS),
+        (labelled(json!({"matchLabels": {"app": "a".repeat(64)}})), LABELS),
+        (labelled(json!({"matchLabels": {"app": "-a"}})), LABELS),
+        (labelled(json!({"matchLabels": many})), LABELS),
+        (labelled(json!({"matchLabels": {"a b": "c"}})), KEYS),
+        (labelled(json!({"matchLabels": {"": "c"}})), KEYS),
+        (labelled(json!({"matchLabels": {"a/b/c": "c"}})), KEYS),
+        (labelled(json!({"matchLabels": {"/a": "c"}})), KEYS),
+        (labelled(json!({"matchLabels": {"A.b/c": "c"}})), KEYS),
+        (labelled(json!({"matchLabels": {"a".repeat(64): "c"}})), KEYS),
+        (
+            labelled(json!({"matchLabels": {format!("{}/a", "d".repeat(316)): "c"}})),
+            KEYS,
+        ),
+        (required("a b", "c"), EXPRESSION),
+        (required("a", "c d"), EXPRESSION),
+        (required("a", &"c".repeat(64)), EXPRESSION),
+    ];
+    let kinds = ["Propagation", "Override", "Rollout"];
+    let all = kinds.iter().flat_map(|kind| {
+        let case = |(selectors, field): &(Value, &'static str)| {
+            (*kind, json!({"resourceSelectors": selectors}), *field)
+        };
+        cases.iter().map(case).collect::<Vec<Case>>()
+    });
+    all.collect()
+}
+
 pub(crate) fn policies() -> Vec<Case> {
     let deployment = |name: &str| json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
     let failover =

@@ -54,6 +54,12 @@ pub(crate) fn rollouts() -> Vec<Case> {
         ),
         (
             "Rollout",
+            json!({"strategy": {"type": "All", "decisionGroups": [{
+                "groupName": "canary", "groupClusterSelector": {"labelSelector": {"matchLabels": {"a b": "c"}}}}]}}),
+            "spec.strategy.decisionGroups[0].groupClusterSelector.labelSelector.matchLabels",
+        ),
+        (
+            "Rollout",
             json!({"suspension": {"dispatching": "yes"}}),
             "spec.suspension.dispatching",
         ),
