@@ -235,14 +235,20 @@ fn one_after_the_other<'a>(
 }
 
 /// Any clusters that keep all limits together, and have so much room if that is asked for; and then the best that are left of their
-/// groups.
+/// groups. What is overflowed to is looked at where there are none without.
 fn at_all<'a>(
     fits: &[Fit<'a>],
     fields: &[(Field, Limits)],
     by_cluster: Limits,
     room: Option<i64>,
 ) -> Option<Chosen<'a>> {
-    let found: BTreeSet<usize> = exact::search(fits, fields, by_cluster, room)?
+    let ends_a_tier = |end: &usize| {
+        let tier = |index: usize| fits.get(index).map(|fit| fit.tier);
+        tier(*end) != tier(end - 1)
+    };
+    let found: BTreeSet<usize> = (1..=fits.len())
+        .filter(ends_a_tier)
+        .find_map(|end| exact::search(&fits[..end], fields, by_cluster, room))?
         .into_iter()
         .collect();
     let mut choice = Chosen {
@@ -283,9 +289,17 @@ fn most_room(fits: &[Fit<'_>], count: usize) -> i64 {
     rooms.into_iter().take(count).fold(0, i64::saturating_add)
 }
 
-/// If the chosen clusters have not enough room together, the poorest make way for richer ones, the last first. Every group
-/// that was chosen keeps a cluster.
+/// If the chosen clusters have not enough room together, the poorest make way for richer ones, the last first; for those of a later
+/// tier where that is not enough. Every group that was chosen keeps a cluster.
 fn make_room(choice: &mut Chosen<'_>, replicas: i64) {
+    let tiers: BTreeSet<usize> = choice.spare.iter().map(|fit| fit.tier).collect();
+    for tier in tiers {
+        make_room_up_to(choice, replicas, tier);
+    }
+}
+
+/// Makes room with clusters of this tier and those before it.
+fn make_room_up_to(choice: &mut Chosen<'_>, replicas: i64, tier: usize) {
     let Chosen {
         chosen,
         spare,
@@ -310,7 +324,8 @@ fn make_room(choice: &mut Chosen<'_>, replicas: i64) {
             })
             .collect();
         let keeps = |fit: &Fit<'_>| alone.iter().all(|(field, value)| has(fit, field, value));
-        let richest = spare.iter_mut().filter(|fit| keeps(fit)).max_by(|a, b| {
+        let may_come = spare.iter_mut().filter(|fit| fit.tier <= tier && keeps(fit));
+        let richest = may_come.max_by(|a, b| {
             let by_name = b.cluster.metadata.name.cmp(&a.cluster.metadata.name);
             a.capacity().cmp(&b.capacity()).then(by_name)
         });

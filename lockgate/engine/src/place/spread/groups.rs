@@ -2,9 +2,11 @@
 //!
 //! Sets of groups are tried in an order that does not depend on the order of clusters; one that suffices is not made larger.
 //! Of all that suffice the best is taken. The number of sets is bounded: where there are too many to try, the best groups
-//! are taken one after the other. Where replicas are shared by room, sets that have enough of it come before all others.
+//! are taken one after the other. Where replicas are shared by room, sets that have enough of it come before all others. Where
+//! there are clusters that are overflowed to, a set is made larger as long as fewer replicas go to them.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use lockgate_api::placement::SpreadConstraint;
@@ -72,6 +74,8 @@ pub(super) struct Narrowed<'a> {
 
 struct Group {
     value: String,
+    /// The first tier of which it has a cluster.
+    tier: usize,
     clusters: usize,
     present: usize,
     score: i64,
@@ -115,6 +119,7 @@ pub(super) fn narrow<'a>(
     let values = || groups.iter().map(|group| group.value.as_str());
     let search = Search {
         kinds: (!is_plain).then(|| Kinds::of(&fits, field, values(), &others)),
+        overflow: Overflow::of(&fits, field, &groups, by_cluster, want),
         field,
         groups: &groups,
         limits,
@@ -135,7 +140,7 @@ pub(super) fn narrow<'a>(
     Ok(Narrowed { kept, left, values })
 }
 
-/// The groups, the smallest first.
+/// The groups: those of the first tier first, then the smallest.
 fn groups(fits: &[Fit<'_>], field: Field, limits: Limits, by_cluster: Limits, want: Want) -> Vec<Group> {
     let mut members: BTreeMap<&str, Vec<&Fit<'_>>> = BTreeMap::new();
     for fit in fits {
@@ -147,6 +152,7 @@ fn groups(fits: &[Fit<'_>], field: Field, limits: Limits, by_cluster: Limits, wa
         .into_iter()
         .map(|(value, members)| Group {
             value: value.to_owned(),
+            tier: members.iter().map(|fit| fit.tier).min().unwrap_or(0),
             clusters: members.len(),
             present: members.iter().filter(|fit| fit.present).count(),
             score: score(&members, limits, by_cluster, want),
@@ -158,7 +164,7 @@ fn groups(fits: &[Fit<'_>], field: Field, limits: Limits, by_cluster: Limits, wa
         })
         .collect();
     // By name already, which a stable sort keeps.
-    groups.sort_by_key(|group| (group.clusters, -group.score));
+    groups.sort_by_key(|group| (group.tier, group.clusters, -group.score));
     groups
 }
 
@@ -168,7 +174,7 @@ fn rooms(members: &[&Fit<'_>], by_cluster: Limits, want: Want) -> Vec<i64> {
         return Vec::new();
     }
     let mut rooms: Vec<i64> = members.iter().map(|fit| fit.capacity()).collect();
-    rooms.sort_unstable_by_key(|room| std::cmp::Reverse(*room));
+    rooms.sort_unstable_by_key(|room| Reverse(*room));
     rooms.truncate(by_cluster.max);
     rooms
 }
@@ -205,9 +211,125 @@ fn score(members: &[&Fit<'_>], limits: Limits, by_cluster: Limits, want: Want) -
     }
 }
 
+/// How replicas would be given out by tier: a group of clusters is full before what it overflows to gets any.
+struct Overflow {
+    /// By the first of the groups that clusters are in, and then by the places of all of them, in order: what they have, tier by
+    /// tier.
+    kinds: Vec<BTreeMap<Vec<usize>, Vec<Tier>>>,
+    /// How many tiers there are.
+    tiers: usize,
+    /// How many replicas are to be given out.
+    wanted: i64,
+    /// How many of them need not move.
+    settled: i64,
+}
+
+/// What clusters of one tier have. Where nobody asks for room each has room for one, itself.
+#[derive(Clone, Copy, Default)]
+struct Tier {
+    clusters: usize,
+    capacity: i64,
+    previous: i64,
+}
+
+/// How good a set is by tiers: how much stays where it is, what goes to the first tier and to each that follows, and how few groups
+/// do; the greatest is the best.
+type Spill = (i64, Vec<i64>, Reverse<usize>);
+
+impl Overflow {
+    /// None if all clusters are of one tier: then nothing overflows. `fits` are sorted, the first tier first.
+    fn of(fits: &[Fit<'_>], field: Field, groups: &[Group], by_cluster: Limits, want: Want) -> Option<Self> {
+        let (first, last) = (fits.first()?.tier, fits.last()?.tier);
+        if first == last {
+            return None;
+        }
+        let tiers = last - first + 1;
+        let places: HashMap<&str, usize> = (groups.iter().enumerate())
+            .map(|(place, group)| (group.value.as_str(), place))
+            .collect();
+        let mut kinds = vec![BTreeMap::new(); groups.len()];
+        let mut previous = 0_i64;
+        for fit in fits {
+            let own = field.each(fit.cluster);
+            let mut own: Vec<usize> = own.filter_map(|value| places.get(value).copied()).collect();
+            own.sort_unstable();
+            let (room, there) = match want.dynamic {
+                true => (fit.capacity(), fit.previous),
+                false => (1, i64::from(fit.present)),
+            };
+            let there = if want.fresh { 0 } else { there };
+            previous = previous.saturating_add(there);
+            // Who is in no group does not fit.
+            let Some(of_group) = own.first().map(|group| &mut kinds[*group]) else {
+                continue;
+            };
+            let kind = of_group
+                .entry(own)
+                .or_insert_with(|| vec![Tier::default(); tiers]);
+            let tier = &mut kind[fit.tier - first];
+            // No more of them can be taken, and the best came first.
+            if tier.clusters < by_cluster.max {
+                tier.clusters += 1;
+                tier.capacity = tier.capacity.saturating_add(room);
+                tier.previous = tier.previous.saturating_add(there);
+            }
+        }
+        let wanted = match want.dynamic {
+            true => want.replicas.max(0),
+            false => i64::try_from(by_cluster.max).unwrap_or(i64::MAX),
+        };
+        Some(Self {
+            kinds,
+            tiers,
+            wanted,
+            settled: previous.min(wanted),
+        })
+    }
+
+    /// What would be given out to the clusters of these groups, as it is done in the end: what is there stays, or is taken from the
+    /// last tier first.
+    fn spill(&self, set: &[usize]) -> Spill {
+        let mut tiers = vec![Tier::default(); self.tiers];
+        for (own, kind) in set.iter().flat_map(|group| &self.kinds[*group]) {
+            if !own.iter().all(|group| set.binary_search(group).is_ok()) {
+                continue;
+            }
+            for (sum, tier) in tiers.iter_mut().zip(kind) {
+                sum.capacity = sum.capacity.saturating_add(tier.capacity);
+                sum.previous = sum.previous.saturating_add(tier.previous);
+            }
+        }
+        let previous = tiers.iter().map(|tier| tier.previous);
+        let previous = previous.fold(0, i64::saturating_add);
+        let is_more = previous < self.wanted;
+        let mut remaining = if is_more {
+            self.wanted - previous
+        } else {
+            self.wanted
+        };
+        let given = tiers.iter().map(|tier| {
+            let (there, room) = match is_more {
+                true => (tier.previous, tier.capacity.saturating_sub(tier.previous)),
+                false => (0, tier.previous),
+            };
+            let part = remaining.min(room);
+            remaining -= part;
+            there.saturating_add(part)
+        });
+        (previous.min(self.wanted), given.collect(), Reverse(set.len()))
+    }
+
+    /// Whether nothing moves without need, and the first tier takes all of it.
+    fn is_best(&self, (stays, given, _): &Spill) -> bool {
+        *stays == self.settled && given.first() == Some(&self.wanted)
+    }
+}
+
 struct Search<'s> {
     /// What clusters there are; none where counts say everything.
     kinds: Option<Kinds>,
+    /// What there is by tier, if there is more than one.
+    overflow: Option<Overflow>,
     field: Field,
     groups: &'s [Group],
     limits: Limits,
@@ -220,6 +342,8 @@ struct Found {
     set: Vec<usize>,
     /// Whether they have room for all replicas.
     has_room: bool,
+    /// How they use what is overflowed to; none where nothing is.
+    spill: Option<Spill>,
 }
 
 impl Search<'_> {
@@ -252,17 +376,19 @@ impl Search<'_> {
             return false;
         }
         if set.len() >= self.limits.min && self.suffices(set) {
-            let has_room = self.has_room(set);
-            found.push(Found {
-                set: set.clone(),
-                has_room,
-            });
-            // Where they have not enough room, further groups may have.
-            if has_room {
+            let one = self.found(set.clone());
+            let is_best = match (&self.overflow, &one.spill) {
+                (Some(overflow), Some(spill)) => !self.want.dynamic || overflow.is_best(spill),
+                _ => true,
+            };
+            let is_enough = one.has_room && is_best;
+            found.push(one);
+            // Where they have not enough room, further groups may have; of the first tier, too.
+            if is_enough {
                 return true;
             }
         }
-        if set.len() >= self.limits.max {
+        if set.len() >= self.most() {
             return true;
         }
         for index in from..self.groups.len() {
@@ -276,40 +402,65 @@ impl Search<'_> {
         true
     }
 
-    /// The best groups, one after the other, until they suffice: those where it is first, unless only others have the room.
+    /// How many groups there may be. A cluster stands for one, except of zones.
+    fn most(&self) -> usize {
+        match self.field {
+            Field::Zone => self.limits.max,
+            _ => self.limits.max.min(self.by_cluster.max).max(self.limits.min),
+        }
+    }
+
+    fn found(&self, set: Vec<usize>) -> Found {
+        Found {
+            has_room: self.has_room(&set),
+            spill: self.overflow.as_ref().map(|overflow| overflow.spill(&set)),
+            set,
+        }
+    }
+
+    /// The best groups, one after the other, until they suffice: those of the first tier and where it is first, unless only others
+    /// have the room.
     fn greedy(&self) -> Option<Found> {
-        let ordered = |by_present: bool| {
+        let ordered = |(by_tier, by_present): (bool, bool)| {
             let mut order: Vec<usize> = (0..self.groups.len()).collect();
             order.sort_by_key(|index| {
                 let group = &self.groups[*index];
                 (
-                    std::cmp::Reverse(if by_present { group.present } else { 0 }),
+                    if by_tier { group.tier } else { 0 },
+                    Reverse(if by_present { group.present } else { 0 }),
                     -group.score,
-                    std::cmp::Reverse(group.clusters),
+                    Reverse(group.clusters),
                     &group.value,
                 )
             });
             order
         };
         let first = |order: &[usize], roomy: bool| {
-            let most = self.limits.max.min(order.len());
-            (self.limits.min..=most)
+            let most = self.most().min(order.len());
+            let mut sets = (self.limits.min..=most)
                 .map(|count| {
                     let mut set = order[..count].to_vec();
                     set.sort_unstable();
                     set
                 })
                 .filter(|set| self.suffices(set))
-                .map(|set| Found {
-                    has_room: self.has_room(&set),
-                    set,
-                })
-                .find(|found| !roomy || found.has_room)
+                .map(|set| self.found(set))
+                .filter(|found| !roomy || found.has_room);
+            match self.overflow {
+                Some(_) => sets.max_by(|a, b| a.spill.cmp(&b.spill)),
+                None => sets.next(),
+            }
         };
-        let by_present = ordered(true);
-        first(&by_present, true)
-            .or_else(|| first(&ordered(false), true))
-            .or_else(|| first(&by_present, false))
+        // Without an overflow the tier makes no difference.
+        let ways = [(true, true), (true, false), (false, true), (false, false)];
+        let ways = if self.overflow.is_some() {
+            &ways
+        } else {
+            &ways[..2]
+        };
+        ways.iter()
+            .find_map(|way| first(&ordered(*way), true))
+            .or_else(|| first(&ordered((true, true)), false))
     }
 
     /// Whether as many clusters of these groups as may be chosen, one of each at least, have room for all replicas.
@@ -350,8 +501,8 @@ impl Search<'_> {
         }
     }
 
-    /// The best of the sets: what has room for all replicas, then what moves least, then the highest score, then the most
-    /// clusters, then the first. If some of its best groups suffice alone, those.
+    /// The best of the sets: what has room for all replicas, then the best by tiers, then what moves least, then the highest score,
+    /// then the most clusters, then the first. If some of its best groups suffice alone, those.
     fn best<'f>(&self, found: &'f [Found]) -> Option<&'f Vec<usize>> {
         let fresh = self.want.fresh;
         let sum = |set: &[usize], of: &dyn Fn(&Group) -> i64| {
@@ -363,10 +514,11 @@ impl Search<'_> {
             true => 0,
             false => sum(set, &|group| group.present as i64),
         };
-        let worth = |found: &Found| {
+        let worth = |found: &'f Found| {
             let score = sum(&found.set, &|group| group.score);
             let clusters = sum(&found.set, &|group| group.clusters as i64);
-            (found.has_room, present(&found.set), score, clusters)
+            let spill = found.spill.as_ref();
+            (found.has_room, spill, present(&found.set), score, clusters)
         };
         let mut best = None;
         for one in found {
@@ -383,7 +535,7 @@ impl Search<'_> {
             prefix.sort_unstable();
             let same = found.iter().find(|one| one.set == prefix)?;
             let keeps = same.has_room == winner.has_room && present(&same.set) == present(&winner.set);
-            keeps.then_some(&same.set)
+            (keeps && same.spill >= winner.spill).then_some(&same.set)
         });
         Some(prefix.unwrap_or(&winner.set))
     }
