@@ -26,15 +26,17 @@ const MOST_UNITS: i64 = 1 << 60;
 
 /// Amounts by resource: thousandths of CPUs, whole units of everything else.
 type Amounts = BTreeMap<String, i64>;
+/// What many pods take together. Wider than any of them, so that what goes takes away what it brought, and nothing else.
+type Sums = BTreeMap<String, i128>;
 
 /// The Nodes and Pods of a member, as numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Capacity {
     nodes: HashMap<String, Node>,
     pods: HashMap<(String, String), Pod>,
-    allocating: Amounts,
+    allocating: Sums,
     /// What the pods of each node take.
-    used: HashMap<Box<str>, Amounts>,
+    used: HashMap<Box<str>, Sums>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -52,6 +54,8 @@ struct Pod {
     /// Its node, once it has one.
     node: Option<Box<str>>,
     takes: Amounts,
+    /// What it asks for that cannot be.
+    complaint: Option<Box<str>>,
 }
 
 impl Capacity {
@@ -67,21 +71,23 @@ impl Capacity {
     pub fn pod(&mut self, namespace: &str, name: &str, pod: Option<&Value>) {
         let key = (namespace.to_owned(), name.to_owned());
         if let Some(old) = self.pods.remove(&key) {
-            self.count(&old, i64::saturating_sub);
+            self.count(&old, -1);
         }
-        let Some(new) = pod.and_then(read_pod) else { return };
+        let Some(new) = pod.and_then(|pod| read_pod(namespace, name, pod)) else {
+            return;
+        };
         if self.pods.len() >= MOST_PODS {
             return;
         }
-        self.count(&new, i64::saturating_add);
+        self.count(&new, 1);
         self.pods.insert(key, new);
     }
 
-    fn count(&mut self, pod: &Pod, with: fn(i64, i64) -> i64) {
-        let add = |sums: &mut Amounts| {
+    /// Adds what a pod takes so many times: once when it comes, and less than nothing when it goes.
+    fn count(&mut self, pod: &Pod, times: i128) {
+        let add = |sums: &mut Sums| {
             for (resource, amount) in &pod.takes {
-                let sum = sums.entry(resource.clone()).or_default();
-                *sum = with(*sum, *amount);
+                *sums.entry(resource.clone()).or_default() += times * i128::from(*amount);
             }
         };
         let Some(node) = &pod.node else {
@@ -107,7 +113,7 @@ impl Capacity {
             let used = self.used.get(name.as_str());
             let free = node.allocatable.iter().map(|(resource, amount)| {
                 let taken = used.and_then(|used| used.get(resource)).copied().unwrap_or(0);
-                (resource.clone(), amount.saturating_sub(taken).max(0))
+                (resource.clone(), narrowed((i128::from(*amount) - taken).max(0)))
             });
             free.collect()
         })
@@ -115,27 +121,23 @@ impl Capacity {
 
     /// `status.resourceSummary`, with the nodes by grade if there are grades.
     pub fn summary(&self, models: Option<&Models>) -> Value {
-        let (mut allocatable, mut allocated) = (Amounts::new(), Amounts::new());
-        let add = |sums: &mut Amounts, amounts: &Amounts| {
-            for (resource, amount) in amounts {
-                let sum = sums.entry(resource.clone()).or_default();
-                *sum = sum.saturating_add(*amount);
-            }
-        };
+        let (mut allocatable, mut allocated) = (Sums::new(), Sums::new());
         // What pods take elsewhere is not taken from those that have something to give.
         for (name, node) in self.open_nodes() {
-            add(&mut allocatable, &node.allocatable);
-            if let Some(used) = self.used.get(name.as_str()) {
-                add(&mut allocated, used);
+            for (resource, amount) in &node.allocatable {
+                *allocatable.entry(resource.clone()).or_default() += i128::from(*amount);
+            }
+            for (resource, sum) in self.used.get(name.as_str()).into_iter().flatten() {
+                *allocated.entry(resource.clone()).or_default() += sum;
             }
         }
         let mut summary = Map::new();
-        for (part, amounts) in [
+        for (part, sums) in [
             ("allocatable", &allocatable),
             ("allocated", &allocated),
             ("allocating", &self.allocating),
         ] {
-            let list = written(amounts);
+            let list = written(sums);
             if part == "allocatable" || !list.is_empty() {
                 summary.insert(part.to_owned(), Value::Object(list));
             }
@@ -161,16 +163,15 @@ impl Capacity {
 
     /// What cannot be right, for people.
     pub fn complaint(&self) -> Option<String> {
-        let mut all: Vec<&String> = self
-            .nodes
-            .values()
-            .filter_map(|node| node.complaint.as_ref())
-            .collect();
+        let nodes = self.nodes.values().filter_map(|node| node.complaint.as_deref());
+        let pods = self.pods.values().filter_map(|pod| pod.complaint.as_deref());
+        // Those of nodes come first by their first word, whatever pods ask for.
+        let mut all: Vec<&str> = nodes.chain(pods).collect();
         all.sort_unstable();
         let more = all.len().saturating_sub(MOST_COMPLAINTS);
-        let mut told: Vec<String> = all.into_iter().take(MOST_COMPLAINTS).cloned().collect();
+        let mut told: Vec<String> = all.into_iter().take(MOST_COMPLAINTS).map(str::to_owned).collect();
         if more > 0 {
-            told.push(format!("and {more} more nodes"));
+            told.push(format!("and {more} more nodes or pods"));
         }
         (!told.is_empty()).then(|| told.join("; "))
     }
@@ -210,16 +211,24 @@ fn most(resource: &str) -> i64 {
     }
 }
 
-/// What a pod takes; nothing once it has ended.
-fn read_pod(pod: &Value) -> Option<Pod> {
+/// What a pod takes; nothing once it has ended. What no node has, it will never take from one.
+fn read_pod(namespace: &str, name: &str, pod: &Value) -> Option<Pod> {
     if matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed")) {
         return None;
     }
     let mut takes = Amounts::new();
+    let mut complaint = None;
     let request = render::pod_request(&pod["spec"]);
     for (resource, amount) in request.iter().filter_map(Value::as_object).flatten() {
-        if let Some(amount) = counted(resource, amount) {
-            takes.insert(resource.clone(), amount.max(0));
+        match counted(resource, amount) {
+            Some(amount) if (0..=most(resource)).contains(&amount) => {
+                takes.insert(resource.clone(), amount);
+            }
+            _ => {
+                let why =
+                    format!("pod {namespace}/{name} asks for {resource} {amount}, which is taken for none");
+                complaint.get_or_insert(why.into());
+            }
         }
     }
     takes.insert("pods".to_owned(), 1);
@@ -227,6 +236,7 @@ fn read_pod(pod: &Value) -> Option<Pod> {
     Some(Pod {
         node: node.map(Box::from),
         takes,
+        complaint,
     })
 }
 
@@ -244,13 +254,19 @@ pub(crate) fn counted(resource: &str, amount: &Value) -> Option<i64> {
     })
 }
 
-fn written(amounts: &Amounts) -> Map<String, Value> {
-    let list = amounts.iter().filter(|(_, amount)| **amount > 0);
-    list.map(|(resource, amount)| {
+/// As much of a sum as an amount can be.
+fn narrowed(sum: i128) -> i64 {
+    i64::try_from(sum).unwrap_or(i64::MAX)
+}
+
+fn written(sums: &Sums) -> Map<String, Value> {
+    let list = sums.iter().filter(|(_, sum)| **sum > 0);
+    list.map(|(resource, sum)| {
+        let amount = narrowed(*sum);
         let quantity = match resource.as_str() {
-            "cpu" => Quantity::from_milli(*amount, Format::DecimalSi),
-            "memory" | "ephemeral-storage" => Quantity::from_units(*amount, Format::BinarySi),
-            _ => Quantity::from_units(*amount, Format::DecimalSi),
+            "cpu" => Quantity::from_milli(amount, Format::DecimalSi),
+            "memory" | "ephemeral-storage" => Quantity::from_units(amount, Format::BinarySi),
+            _ => Quantity::from_units(amount, Format::DecimalSi),
         };
         (resource.clone(), Value::String(quantity.to_string()))
     })
@@ -382,6 +398,56 @@ mod tests {
         let cloud = json!({"cpu": "100k", "memory": "100Pi", "pods": "1M"});
         let mut capacity = Capacity::default();
         capacity.node("cloud", Some(&node("True", cloud)));
+        assert_eq!(capacity.complaint(), None);
+    }
+
+    #[test]
+    fn what_no_node_has_is_taken_from_nobody() {
+        for node in ["", "n1"] {
+            let part = if node.is_empty() {
+                "allocating"
+            } else {
+                "allocated"
+            };
+            let mut capacity = Capacity::default();
+            let has = json!({"cpu": "16", "memory": "64Gi", "pods": "110"});
+            capacity.node("n1", Some(&self::node("True", has)));
+            capacity.pod("x", "small", Some(&pod(node, "15", "Running")));
+            let before = capacity.summary(None);
+            assert_eq!(before[part], json!({"cpu": "15", "memory": "1Gi", "pods": "1"}));
+            let mut huge = pod(node, "9223372036854775", "Running");
+            huge["spec"]["containers"][0]["resources"]["requests"]["memory"] = json!("8Ei");
+            capacity.pod("x", "huge", Some(&huge));
+            assert_eq!(
+                capacity.summary(None)[part],
+                json!({"cpu": "15", "memory": "1Gi", "pods": "2"}),
+                "{part}"
+            );
+            let told = "pod x/huge asks for cpu \"9223372036854775\", which is taken for none";
+            assert_eq!(capacity.complaint().as_deref(), Some(told));
+            capacity.pod("x", "huge", None);
+            assert_eq!(capacity.summary(None), before, "{part}");
+            assert_eq!(capacity.complaint(), None);
+        }
+    }
+
+    #[test]
+    fn what_goes_takes_away_what_it_brought() {
+        // Each is possible, and together they are more than an amount can be.
+        let mut capacity = Capacity::default();
+        let mut large = pod("", "1", "Pending");
+        large["spec"]["containers"][0]["resources"]["requests"]["memory"] = json!("1Ei");
+        for number in 0..9 {
+            capacity.pod("x", &format!("large-{number}"), Some(&large));
+        }
+        capacity.pod("x", "small", Some(&pod("", "1", "Pending")));
+        let together = i64::MAX.to_string();
+        assert_eq!(capacity.summary(None)["allocating"]["memory"], json!(together));
+        for number in 0..9 {
+            capacity.pod("x", &format!("large-{number}"), None);
+        }
+        let left = json!({"cpu": "1", "memory": "1Gi", "pods": "1"});
+        assert_eq!(capacity.summary(None)["allocating"], left);
         assert_eq!(capacity.complaint(), None);
     }
 }
