@@ -137,15 +137,18 @@ pub fn aggregate_template_as(
         .get("status")
         .and_then(Value::as_object)
         .unwrap_or(&empty);
-    // Silence is no news: what was last said stays.
-    if !members.is_empty() && members.iter().all(|member| member.status.is_none()) {
+    let kind = Kind::of(template);
+    // Silence is no news: what was last said stays. But where nobody has it, nobody has its replicas either.
+    let is_gone = || workload::counts_replicas(kind) && workload::is_nowhere(members);
+    let is_silent = !members.is_empty() && members.iter().all(|member| member.status.is_none());
+    if is_silent && (old.is_empty() || !is_gone()) {
         return None;
     }
-    if members.is_empty() && old.is_empty() {
+    if members.is_empty() && old.is_empty() && !workload::asks_for_nothing(kind, template) {
         return None;
     }
     let mut status = Value::Object(old.clone());
-    match Kind::of(template) {
+    match kind {
         Kind::Deployment => deployment::deployment(template, members, counts, now, &mut status),
         Kind::StatefulSet => workload::stateful_set(template, members, counts, &mut status),
         Kind::ReplicaSet => workload::replica_set(template, members, counts, &mut status),

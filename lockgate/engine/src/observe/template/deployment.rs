@@ -39,7 +39,7 @@ pub(super) fn deployment(
         set_count(status, field, number, &[]);
     }
     fleet.observe(template, status);
-    put(status, available_condition(&fleet.released), now);
+    put(status, available_condition(&fleet.released, fleet.ready), now);
     put(
         status,
         progress_condition(template, &fleet.released, fleet.ready),
@@ -61,8 +61,8 @@ struct Says {
     message: String,
 }
 
-/// Available if every cluster says so.
-fn available_condition(members: &[MemberReport<'_>]) -> Says {
+/// Available if every cluster says so, or if none is asked for anything.
+fn available_condition(members: &[MemberReport<'_>], ready: bool) -> Says {
     let is_available = |member: &MemberReport<'_>| {
         let says = |status: &Value| match condition(status, "Available") {
             Some(condition) => condition["status"] == "True",
@@ -72,7 +72,7 @@ fn available_condition(members: &[MemberReport<'_>]) -> Says {
     };
     let missing = names(members.iter().filter(|member| !is_available(member)));
     let (status, reason, message) = match missing {
-        None if !members.is_empty() => (
+        None if ready || !members.is_empty() => (
             "True",
             "MinimumReplicasAvailable",
             "Deployment has minimum availability.".to_owned(),

@@ -327,6 +327,46 @@ fn a_cluster_without_a_work_holds_up_nobody() {
 }
 
 #[test]
+fn what_is_nowhere_has_no_replicas() {
+    let old = json!({"observedGeneration": 5, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2,
+                     "availableReplicas": 2, "conditions": [available(), progressed()]});
+    let object = template("apps/v1", "Deployment", json!({"replicas": 2}), old);
+    let refused = [MemberReport::silent("member1"), MemberReport::silent("member2")];
+    for counts in [Counts::Summed, Counts::Weakest] {
+        let told = aggregate_template_as(&object, &refused, counts, at(0)).expect("a status");
+        assert_eq!(count(&told, "readyReplicas") + count(&told, "updatedReplicas"), 0);
+        assert_eq!(told["conditions"][0]["status"], "False");
+        assert_eq!(
+            told["conditions"][1]["message"],
+            "Deployment is progressing in member1, member2."
+        );
+    }
+    // Who took it has it, whether anybody there says so or not.
+    let mut taken = refused;
+    taken[1].applied = true;
+    assert_eq!(aggregate_template(&object, &taken, at(0)), None);
+    for (kind, status) in [
+        ("Service", json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}})),
+        ("Pod", json!({"phase": "Running"})),
+    ] {
+        let object = template("v1", kind, json!({"type": "LoadBalancer"}), status);
+        assert_eq!(aggregate_template(&object, &refused, at(0)), None, "{kind}");
+    }
+}
+
+#[test]
+fn nothing_is_all_there_in_no_cluster() {
+    let object = |replicas: i64| template("apps/v1", "Deployment", json!({"replicas": replicas}), json!({}));
+    assert_eq!(
+        next(&object(0), &[]),
+        json!({"observedGeneration": 5, "conditions": [available(), progressed()]})
+    );
+    assert_eq!(next(&object(1), &[]), Value::Null);
+    let service = template("v1", "Service", json!({"replicas": 0}), json!({}));
+    assert_eq!(next(&service, &[]), Value::Null);
+}
+
+#[test]
 fn messages_name_no_more_clusters_than_fit() {
     let names: Vec<String> = (0..25).map(|index| format!("c{index:02}")).collect();
     let spoken = deployed(1, 0);

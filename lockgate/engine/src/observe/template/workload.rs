@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Counts, MemberReport, is_reported, released, set, set_count, sum};
 use crate::object::generation;
 use crate::observe::count;
+use crate::observe::kind::Kind;
 
 /// How the clusters do, taken together.
 pub(super) struct Fleet<'a, 'm> {
@@ -16,7 +17,7 @@ pub(super) struct Fleet<'a, 'm> {
     /// Those that clients wait for.
     pub(super) released: Vec<MemberReport<'m>>,
     counted: Counted<'m>,
-    /// Whether every cluster is done; no cluster at all is none that is done.
+    /// Whether every cluster is done; no cluster at all is none that is done, unless there is nothing to do.
     pub(super) ready: bool,
 }
 
@@ -59,7 +60,7 @@ impl<'m> Counted<'m> {
 }
 
 impl<'a, 'm> Fleet<'a, 'm> {
-    /// None if there is nothing to say: no controller has spoken, in no cluster.
+    /// None if there is nothing to say: no controller has spoken, in no cluster that has it.
     pub(super) fn new(
         template: &Value,
         members: &'a [MemberReport<'m>],
@@ -70,8 +71,11 @@ impl<'a, 'm> Fleet<'a, 'm> {
             .iter()
             .any(|member| member.status.is_some_and(is_reported));
         let released = released(members);
-        let ready = !released.is_empty() && released.iter().all(&is_ready);
-        (spoken || members.is_empty()).then(|| Self {
+        let ready = match released.is_empty() {
+            true => wanted(template) == 0,
+            false => released.iter().all(&is_ready),
+        };
+        (spoken || is_nowhere(members)).then(|| Self {
             all: members,
             counted: match counts {
                 Counts::Summed => Counted::Sum,
@@ -95,12 +99,35 @@ impl<'a, 'm> Fleet<'a, 'm> {
 
     /// Raises the generation that was seen, once every cluster has seen it that it was released to.
     pub(super) fn observe(&self, template: &Value, status: &mut Value) {
-        let seen = !self.released.is_empty() && self.released.iter().all(MemberReport::has_seen);
+        let seen = match self.released.is_empty() {
+            true => self.ready,
+            false => self.released.iter().all(MemberReport::has_seen),
+        };
         let generation = generation(template);
         if seen && generation > count(status, "observedGeneration") {
             set(status, "observedGeneration", Some(json!(generation)));
         }
     }
+}
+
+/// Whether a kind's status counts replicas.
+pub(super) fn counts_replicas(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet | Kind::DaemonSet
+    )
+}
+
+/// Whether no cluster has it: none took its Work, or there is none.
+pub(super) fn is_nowhere(members: &[MemberReport<'_>]) -> bool {
+    members
+        .iter()
+        .all(|member| member.status.is_none() && !member.applied)
+}
+
+/// Whether a template is all there in no cluster: it asks for no replicas.
+pub(super) fn asks_for_nothing(kind: Kind, template: &Value) -> bool {
+    counts_replicas(kind) && wanted(template) == 0
 }
 
 /// The replicas that the template asks for.
