@@ -209,7 +209,8 @@ impl Members {
         };
         if waited < limit {
             // Among many thousands everybody waits long, and to look often would cost more than to send.
-            return Some(waited.clamp(patience.look_again.0, patience.look_again.1));
+            let again = waited.clamp(patience.look_again.0, patience.look_again.1);
+            return Some(again.min(limit - waited));
         }
         waiting.remove(id);
         None

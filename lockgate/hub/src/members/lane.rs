@@ -32,8 +32,8 @@ pub(crate) const DISPATCH: Aspects = 1;
 /// The member's object changed.
 pub(crate) const OBSERVE: Aspects = 2;
 
-/// A lane that dealt with something so lately is one that moves.
-const MOVING: Duration = Duration::from_secs(10);
+/// A lane that dealt with something so lately is one that moves: in a burst every lane deals with many in a second.
+const MOVING: Duration = Duration::from_secs(3);
 
 /// What needs attention on a member.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
