@@ -161,7 +161,9 @@ proptest! {
                         _ => vec![cluster.spec.provider.clone()],
                     })
                     .collect();
-                if !divide::is_dynamic(&spec) {
+                // Replicas that are none go nowhere.
+                let goes = !targets.is_empty();
+                if goes && !divide::is_dynamic(&spec) {
                     prop_assert!(groups.len() as i64 >= constraint.min_groups.unwrap_or(0));
                 }
                 let max = constraint.max_groups.filter(|max| *max > 0).unwrap_or(i64::MAX);
