@@ -67,7 +67,7 @@ pub(crate) enum RolloutCommand {
         Exit codes: 0 when it could be played, whatever came of it, 1 failure, 2 usage, or a strategy that is refused.\n\n\
         Strategies are described in docs/rollout.md.")]
 pub(crate) struct SimulateArguments {
-    /// The strategy, alone or as spec.strategy or spec.rolloutStrategy of an object; - is the standard input
+    /// A RolloutPolicy, or a strategy: alone, or spec.strategy or spec.rolloutStrategy of an object; - is the standard input
     #[arg(short, long, value_name = "FILE")]
     filename: PathBuf,
     /// How many clusters there are
@@ -185,8 +185,8 @@ fn play(arguments: &SimulateArguments, text: &[u8]) -> Result<Played, Failure> {
     })
 }
 
-/// The strategy of a file: the file itself, or what an object has at `spec.rolloutStrategy`; with the defaults of the kinds
-/// that carry one.
+/// The strategy of a file: the file itself, or what an object has at `spec.strategy` or `spec.rolloutStrategy`; with the
+/// defaults of the kinds that carry one.
 fn strategy(text: &[u8]) -> Result<RolloutStrategy, String> {
     let document = machinery_value::decode::from_yaml(text).map_err(|error| error.to_string())?;
     let value = document.value;

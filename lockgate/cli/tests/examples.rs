@@ -19,16 +19,20 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Whether a file is a strategy for the Deployment of another one.
+fn is_strategy(file: &Path) -> bool {
+    file.parent()
+        .is_some_and(|directory| directory.ends_with("examples/rollout"))
+}
+
 /// The files, in the order in which somebody applies them.
 fn files() -> Vec<PathBuf> {
     fn collect(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
-            // Bare strategies are no objects; the simulator's own tests play them.
-            let bare = directory.ends_with("examples/rollout") && !path.ends_with("web.yaml");
             if path.is_dir() {
                 collect(&path, found);
-            } else if !bare && path.extension().is_some_and(|extension| extension == "yaml") {
+            } else if path.extension().is_some_and(|extension| extension == "yaml") {
                 found.push(path);
             }
         }
@@ -127,7 +131,7 @@ async fn the_hub_takes_every_example() {
 /// another file has needs that one.
 #[tokio::test]
 async fn every_example_is_complete_in_itself() {
-    let follows = |file: &&PathBuf| file.ends_with("2-object.yaml") || file.ends_with("rollout/web.yaml");
+    let follows = |file: &&PathBuf| file.ends_with("2-object.yaml") || is_strategy(file);
     for file in files().iter().filter(|file| !follows(file)) {
         let (server, client) = hub().await;
         for object in documents(file) {
@@ -143,7 +147,7 @@ async fn every_example_is_complete_in_itself() {
 fn every_policy_is_about_an_object_of_its_file() {
     for file in files() {
         let mut objects = documents(&file);
-        if file.ends_with("rollout/web.yaml") {
+        if is_strategy(&file) {
             // It is about the Deployment of another file, and says so.
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
             objects.extend(documents(&root.join("examples/first-steps.yaml")));

@@ -107,6 +107,16 @@ fn likely_failures_are_as_likely_as_they_should_be() {
 
 #[test]
 fn an_object_may_carry_the_strategy() {
+    let bare = "type: Progressive\nprogressive: {maxConcurrency: 25%, maxFailures: 2}\n";
+    let carried = bare.replace('\n', "\n    ");
+    let policy = format!(
+        "apiVersion: policy.karmada.io/v1alpha1\nkind: RolloutPolicy\nspec:\n  resourceSelectors: []\n  strategy:\n    {carried}\
+         clustersPerDecisionGroup: 5\n"
+    );
+    assert_eq!(printed("--clusters 20", &policy), printed("--clusters 20", bare));
+    assert!(
+        printed("--clusters 20", bare).starts_with("Progressive over 20 clusters in 1 group, 5 at a time")
+    );
     let object = "apiVersion: v1\nkind: Policy\nspec: {rolloutStrategy: {type: Progressive}}";
     assert!(printed("", object).starts_with("Progressive over 10 clusters in 1 group"));
     assert_eq!(
