@@ -20,6 +20,30 @@ const PAGE: usize = 500;
 /// Pages of one list at most; a server that gives more is not telling the truth.
 const MAX_PAGES: usize = 100_000;
 
+/// The options by which somebody says which server, as messages name them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flags {
+    kubeconfig: &'static str,
+    context: &'static str,
+    /// What else helps where there is no kubeconfig.
+    instead: &'static str,
+}
+
+impl Flags {
+    /// Those of [`HubArguments`].
+    const HUB: Self = Self {
+        kubeconfig: "--kubeconfig",
+        context: "--context",
+        instead: ", or start a hub with `lockgate up`",
+    };
+    /// Those of a member that joins.
+    pub(crate) const MEMBER: Self = Self {
+        kubeconfig: "--member-kubeconfig",
+        context: "--member-context",
+        instead: "",
+    };
+}
+
 /// Which hub.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HubArguments {
@@ -34,7 +58,7 @@ pub(crate) struct HubArguments {
 impl HubArguments {
     /// What the arguments lead to.
     pub(crate) async fn config(&self) -> Result<Config, Failure> {
-        load(self.kubeconfig.as_deref(), self.context.as_deref()).await
+        load(self.kubeconfig.as_deref(), self.context.as_deref(), Flags::HUB).await
     }
 
     /// A connection; nothing is sent yet.
@@ -44,13 +68,17 @@ impl HubArguments {
 }
 
 /// Reads the configuration of a server. Clients made from it do not retry by themselves.
-pub(crate) async fn load(file: Option<&Path>, context: Option<&str>) -> Result<Config, Failure> {
+pub(crate) async fn load(
+    file: Option<&Path>,
+    context: Option<&str>,
+    flags: Flags,
+) -> Result<Config, Failure> {
     let mut config = if file.is_none() && context.is_none() && in_pod() {
         Config::incluster()
             .map_err(|e| Failure::Other(format!("failed to use the pod's service account: {e}")))?
     } else {
-        let kubeconfig = read(file)?;
-        check_context(&kubeconfig, file, context)?;
+        let kubeconfig = read(file, flags)?;
+        check_context(&kubeconfig, file, context, flags)?;
         let options = KubeConfigOptions {
             context: context.map(str::to_owned),
             ..KubeConfigOptions::default()
@@ -69,16 +97,18 @@ fn in_pod() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() && std::env::var_os("KUBECONFIG").is_none()
 }
 
-fn read(file: Option<&Path>) -> Result<Kubeconfig, Failure> {
+fn read(file: Option<&Path>, flags: Flags) -> Result<Kubeconfig, Failure> {
     let read = match file {
         Some(file) => Kubeconfig::read_from(file),
         None => Kubeconfig::read(),
     };
     read.map_err(|e| {
         Failure::Usage(format!(
-            "failed to read {}: {}; name another with --kubeconfig, or start a hub with `lockgate up`",
+            "failed to read {}: {}; name another with {}{}",
             named(file),
-            innermost(&e)
+            innermost(&e),
+            flags.kubeconfig,
+            flags.instead
         ))
     })
 }
@@ -92,11 +122,25 @@ fn named(file: Option<&Path>) -> String {
 }
 
 /// A context that is not there is answered with those that are.
-fn check_context(kubeconfig: &Kubeconfig, file: Option<&Path>, context: Option<&str>) -> Result<(), Failure> {
+fn check_context(
+    kubeconfig: &Kubeconfig,
+    file: Option<&Path>,
+    context: Option<&str>,
+    flags: Flags,
+) -> Result<(), Failure> {
+    if kubeconfig.contexts.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} has no context; name a kubeconfig that has one with {}{}",
+            named(file),
+            flags.kubeconfig,
+            flags.instead
+        )));
+    }
     let Some(wanted) = context.or(kubeconfig.current_context.as_deref().filter(|c| !c.is_empty())) else {
         return Err(Failure::Usage(format!(
-            "{} has no current context: name one with --context ({})",
+            "{} has no current context: name one with {} ({})",
             named(file),
+            flags.context,
             contexts(kubeconfig)
         )));
     };
@@ -115,10 +159,9 @@ fn contexts(kubeconfig: &Kubeconfig) -> String {
     let mut names: Vec<_> = kubeconfig.contexts.iter().map(|c| c.name.as_str()).collect();
     let more = names.len().saturating_sub(SHOWN);
     names.truncate(SHOWN);
-    match (names.is_empty(), more) {
-        (true, _) => "none".to_owned(),
-        (false, 0) => names.join(", "),
-        (false, more) => format!("{} and {more} more", names.join(", ")),
+    match more {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
     }
 }
 
@@ -244,7 +287,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("config");
         std::fs::write(&file, text).unwrap();
-        load(Some(&file), context).await.map_err(|e| e.to_string())
+        load(Some(&file), context, Flags::HUB)
+            .await
+            .map_err(|e| e.to_string())
     }
 
     #[tokio::test]
@@ -272,7 +317,7 @@ mod tests {
             error.contains("no current context: name one with --context (hub, member1)"),
             "{error}"
         );
-        let error = load(Some(Path::new("/nowhere/config")), None)
+        let error = load(Some(Path::new("/nowhere/config")), None, Flags::HUB)
             .await
             .unwrap_err()
             .to_string();
@@ -280,6 +325,36 @@ mod tests {
             error.contains("failed to read /nowhere/config: No such file"),
             "{error}"
         );
+        assert!(
+            error.ends_with("; name another with --kubeconfig, or start a hub with `lockgate up`"),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_member_is_named_by_its_own_options() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config");
+        for (text, part) in [
+            (None, "; name another with --member-kubeconfig"),
+            (
+                Some("a: b\n".to_owned()),
+                " has no context; name a kubeconfig that has one with --member-kubeconfig",
+            ),
+            (
+                Some(TWO.replace("current-context: hub\n", "")),
+                " has no current context: name one with --member-context (hub, member1)",
+            ),
+        ] {
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+            }
+            let error = load(Some(&file), None, Flags::MEMBER)
+                .await
+                .unwrap_err()
+                .to_string();
+            assert!(error.ends_with(part), "{error}");
+        }
     }
 
     #[tokio::test]

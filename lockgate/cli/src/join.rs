@@ -16,7 +16,7 @@ use lockgate_hub::clusters::join::{JoinError, JoinRequest, check, join_member, r
 use lockgate_hub::clusters::rights;
 use lockgate_hub::{Link, LinkError, Resource};
 
-use crate::connect::{Connection, HubArguments, load};
+use crate::connect::{Connection, Flags, HubArguments, load};
 use crate::exit::Failure;
 use crate::print;
 pub(crate) use progress::Progress;
@@ -83,6 +83,7 @@ async fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let config = load(
         Some(&arguments.member_kubeconfig),
         arguments.member_context.as_deref(),
+        Flags::MEMBER,
     )
     .await?;
     let mut request = request(arguments, &config)?;
