@@ -151,7 +151,9 @@ fn report(failure: &Failure) -> std::process::ExitCode {
 
 fn start_logging(level: &str) {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    // The client says of each request that it failed, and not to whom; whoever made it says both.
+    let default = || EnvFilter::new(format!("{level},kube_client::client::builder=off"));
+    let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| default());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

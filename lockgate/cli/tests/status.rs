@@ -119,6 +119,23 @@ async fn mistakes_are_answered_with_what_is_right() {
     );
 }
 
+/// What the client logs names no server: the error does, and stands alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_is_not_there() {
+    let hub = TestHub::bare().await;
+    let text = std::fs::read_to_string(hub.kubeconfig()).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1".into();
+    std::fs::write(hub.kubeconfig(), config.to_string()).unwrap();
+    let (code, _, error) = hub.run(&["status"]).await;
+    assert_eq!(code, 1);
+    assert!(
+        error.starts_with("error: failed to reach https://127.0.0.1:1: "),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watch_prints_what_changed() {
     use tokio::io::{AsyncBufReadExt as _, BufReader};
