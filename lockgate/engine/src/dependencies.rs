@@ -24,8 +24,10 @@ pub use pod::pod_dependencies;
 pub(crate) use require::is_unplaced;
 pub use require::{Disagreement, Need, RequireInput, Required, is_attached, require};
 
-/// How many dependencies of one template count; those beyond are said to be too many.
-pub const MOST: usize = 1000;
+/// How many dependencies one template may have.
+const MOST: usize = 1000;
+/// How long they may be as a binding's annotation. A server takes 256 KiB of annotations, and a binding has others.
+const MOST_BYTES: usize = 192 * 1024;
 
 /// Made by every cluster for itself.
 const CLUSTERS_OWN: &str = "kube-root-ca.crt";
@@ -153,6 +155,20 @@ pub fn settled(mut found: Vec<Dependency>, referrer: &TemplateId) -> Vec<Depende
 pub fn encode(dependencies: &[Dependency]) -> String {
     // Strings, lists and maps with string keys are always written.
     serde_json::to_string(dependencies).unwrap_or_default()
+}
+
+/// Why these are more than a binding can name, in words; none if they are not.
+pub fn too_many(dependencies: &[Dependency]) -> Option<String> {
+    let (count, bytes) = (dependencies.len(), encode(dependencies).len());
+    if count > MOST {
+        Some(format!("{count} objects, of which at most {MOST} can follow it"))
+    } else if bytes > MOST_BYTES {
+        Some(format!(
+            "{count} objects whose names take {bytes} bytes, of which a binding can carry at most {MOST_BYTES}"
+        ))
+    } else {
+        None
+    }
 }
 
 /// From what a binding's annotation says; none if it is no such list.

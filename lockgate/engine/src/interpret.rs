@@ -7,6 +7,7 @@
 
 mod components;
 mod kube;
+mod requirements;
 mod running;
 #[cfg(test)]
 mod tests;
@@ -21,10 +22,9 @@ use machinery_value::hash::canonical_hash;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::cluster::counted;
-use crate::dependencies::{Dependency, MOST, settled};
+use crate::dependencies::{self, Dependency, settled};
 use crate::object::{self, TemplateId};
-use crate::observe::Health;
+use crate::observe::{Health, cut};
 use crate::render::Workload;
 
 pub use running::Runner;
@@ -32,6 +32,8 @@ use running::Running;
 
 /// The most replicas that anybody may ask for.
 const REPLICAS: i64 = i32::MAX as i64;
+/// The longest message about an answer, in characters.
+const MESSAGE: usize = 1024;
 
 /// A question that a script answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -239,7 +241,7 @@ impl Interpreter {
             let Some(replicas) = replicas else {
                 return Err(script.nonsense(&answer, "a number of replicas"));
             };
-            let requirements = script.requirements(answer.get(1))?;
+            let requirements = requirements::read(script, answer.get(1))?;
             Ok(Workload {
                 replicas,
                 requirements,
@@ -325,10 +327,14 @@ impl Interpreter {
                     && !needed.kind.is_empty()
                     && (!needed.name.is_empty() || needed.label_selector.is_some())
             });
-            if !named || found.len() > MOST {
+            if !named {
                 return Err(script.nonsense(&answer, "a list of objects with apiVersion, kind and name"));
             }
-            Ok(settled(found, &TemplateId::of(template)))
+            let found = settled(found, &TemplateId::of(template));
+            match dependencies::too_many(&found) {
+                None => Ok(found),
+                Some(why) => Err(script.wrong(&format!("GetDependencies returns {why}"))),
+            }
         }))
     }
 }
@@ -371,34 +377,9 @@ impl Script {
         }
     }
 
-    /// What one replica needs, as a script says it; none if it needs nothing.
-    fn requirements(&self, told: Option<&Value>) -> Result<Option<Value>, InterpretError> {
-        let map = match told {
-            None | Some(Value::Null) => return Ok(None),
-            Some(Value::Object(map)) if map.is_empty() => return Ok(None),
-            Some(Value::Object(map)) => map,
-            Some(other) => return Err(self.nonsense(std::slice::from_ref(other), "what a replica needs")),
-        };
-        let (_, function) = self.operation.names();
-        match map.get("resourceRequest") {
-            None | Some(Value::Null) => {}
-            Some(Value::Object(request)) => {
-                let bad = request
-                    .iter()
-                    .find(|(name, amount)| counted(name, amount).is_none_or(|amount| amount < 0));
-                if let Some((name, amount)) = bad {
-                    return Err(self.failed(ScriptError::Nonsense(format!(
-                        "{function} says that a replica needs {name} {amount}, which is no amount"
-                    ))));
-                }
-            }
-            Some(_) => {
-                return Err(self.failed(ScriptError::Nonsense(format!(
-                    "{function} must return a resourceRequest of resources and their amounts"
-                ))));
-            }
-        }
-        Ok(Some(Value::Object(map.clone())))
+    /// An answer that means nothing, in words that may repeat some of it.
+    fn wrong(&self, what: &str) -> InterpretError {
+        self.failed(ScriptError::Nonsense(cut(what, MESSAGE).to_owned()))
     }
 
     fn nonsense(&self, answer: &[Value], wanted: &str) -> InterpretError {

@@ -171,7 +171,7 @@ fn is_true(status: &Value, kind: &str) -> bool {
 }
 
 /// A text, cut to a length that fits in a status.
-fn cut(text: &str, limit: usize) -> &str {
+pub(crate) fn cut(text: &str, limit: usize) -> &str {
     text.char_indices()
         .nth(limit)
         .map_or(text, |(end, _)| &text[..end])

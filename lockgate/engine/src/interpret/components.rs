@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use lockgate_script::ScriptError;
 use serde_json::{Value, json};
 
-use super::{InterpretError, REPLICAS, Script};
+use super::{InterpretError, REPLICAS, Script, requirements};
 
 /// How many parts a template may have.
 const MOST: usize = 64;
@@ -20,7 +19,7 @@ pub(super) fn read(script: &Script, answer: &[Value]) -> Result<Vec<Value>, Inte
         Some(Value::Array(list)) => list,
         _ => return Err(script.nonsense(answer, "a list of components")),
     };
-    let wrong = |what: String| script.failed(ScriptError::Nonsense(format!("GetComponents {what}")));
+    let wrong = |what: String| script.wrong(&format!("GetComponents {what}"));
     if list.len() > MOST {
         return Err(wrong(format!(
             "returns {} components: at most {MOST} can be placed",
@@ -51,7 +50,7 @@ pub(super) fn read(script: &Script, answer: &[Value]) -> Result<Vec<Value>, Inte
             )));
         };
         let mut read = json!({"name": name, "replicas": replicas});
-        if let Some(needs) = script.requirements(component.get("replicaRequirements"))? {
+        if let Some(needs) = requirements::read(script, component.get("replicaRequirements"))? {
             read["replicaRequirements"] = needs;
         }
         components.push(read);

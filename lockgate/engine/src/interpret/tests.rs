@@ -282,6 +282,18 @@ fn bad_scripts_are_named() {
             "function AggregateStatus(o) error('no') end",
             "script:1: no",
         ),
+        (
+            "dependencyInterpretation",
+            "function GetDependencies(o) local all = {} for i = 1, 1001 do \
+             all[i] = {apiVersion = 'v1', kind = 'ConfigMap', name = 'n' .. i} end return all end",
+            "returns 1001 objects, of which at most 1000 can follow it",
+        ),
+        (
+            "dependencyInterpretation",
+            "function GetDependencies(o) local all = {} for i = 1, 1000 do \
+             all[i] = {apiVersion = 'v1', kind = 'ConfigMap', name = i .. string.rep('x', 235)} end return all end",
+            "of which a binding can carry at most 196608",
+        ),
     ] {
         let error = told(field, script);
         let place = format!("ResourceInterpreterCustomization widgets, {field}: ");
@@ -410,11 +422,77 @@ fn needs_that_are_no_amounts_are_refused() {
         ),
         ("'cpu'", "must return what a replica needs"),
     ] {
-        let script = format!("function GetReplicas(obj) return 1, {needs} end");
-        let told = one(json!({ "replicaResource": script }))
-            .replicas(&widget())
-            .unwrap();
-        let error = told.unwrap_err().to_string();
+        let error = needs_of("GetReplicas", needs).unwrap_err();
         assert!(error.contains(wrong), "{needs}: {error}");
     }
+}
+
+/// What one replica needs by a script that says so, of a template or of its only component.
+fn needs_of(function: &str, needs: &str) -> Result<Value, String> {
+    let told = if function == "GetReplicas" {
+        let script = format!("local kube = require('kube') function GetReplicas(obj) return 1, {needs} end");
+        let interpreter = one(json!({ "replicaResource": script }));
+        let told = interpreter.replicas(&widget()).unwrap();
+        told.map(|workload| workload.requirements.unwrap_or_default())
+    } else {
+        let script = format!(
+            "local kube = require('kube') \
+             function GetComponents(obj) return {{{{name = 'a', replicas = 1, replicaRequirements = {needs}}}}} end"
+        );
+        let interpreter = one(json!({ "componentResource": script }));
+        let told = interpreter.components(&widget()).unwrap();
+        told.map(|parts| parts[0]["replicaRequirements"].clone())
+    };
+    told.map_err(|error| error.to_string())
+}
+
+#[test]
+fn amounts_are_written_as_bindings_take_them() {
+    for function in ["GetReplicas", "GetComponents"] {
+        for (amount, written) in [
+            ("1", json!(1)),
+            ("'250m'", json!("250m")),
+            ("1.5", json!("1500m")),
+            ("kube.getResourceQuantity('1500m')", json!("1500m")),
+            ("0.1 + 0.2", json!("300m")),
+            ("1e19", json!("10E")),
+        ] {
+            let needs = needs_of(function, &format!("{{resourceRequest = {{cpu = {amount}}}}}"));
+            assert_eq!(
+                needs,
+                Ok(json!({"resourceRequest": {"cpu": written}})),
+                "{amount}"
+            );
+        }
+    }
+}
+
+#[test]
+fn needs_fit_in_bindings_or_are_refused() {
+    for function in ["GetReplicas", "GetComponents"] {
+        for needs in [
+            "{nodeClaim = 'x'}",
+            "{nodeClaim = {tolerations = 'x'}}",
+            "{nodeClaim = {nodeSelector = {a = 5}}}",
+            "{nodeClaim = {hardNodeAffinity = {nodeSelectorTerms = {{matchExpressions = {{key = 'a'}}}}}}}",
+            "{priorityClassName = 5}",
+        ] {
+            let error = needs_of(function, needs).unwrap_err();
+            let part = format!(
+                "{function} must return what a replica needs as bindings say it: replicaRequirements."
+            );
+            assert!(
+                error.starts_with("ResourceInterpreterCustomization widgets, ") && error.contains(&part),
+                "{needs}: {error}"
+            );
+        }
+        let needs = "{nodeClaim = {nodeSelector = {a = 'b'}, tolerations = {{key = 'a', tolerationSeconds = 5}}}, \
+                     priorityClassName = 'high', cabin = 'large'}";
+        let kept = json!({
+            "nodeClaim": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "a", "tolerationSeconds": 5}]},
+            "priorityClassName": "high",
+        });
+        assert_eq!(needs_of(function, needs), Ok(kept));
+    }
+    assert_eq!(needs_of("GetReplicas", "{cabin = 'large'}"), Ok(Value::Null));
 }

@@ -128,13 +128,11 @@ impl Walk<'_> {
             Some(told) => told.map_err(|error| error.to_string())?,
             None => dependencies::dependencies(sent),
         };
-        if needed.len() > dependencies::MOST {
-            return Err(format!(
-                "the template refers to {} objects, of which at most {} can follow it: those that followed it before still do",
-                needed.len(),
-                dependencies::MOST
-            ));
+        match dependencies::too_many(&needed) {
+            None => Ok(needed),
+            Some(why) => Err(format!(
+                "the template refers to {why}: those that followed it before still do"
+            )),
         }
-        Ok(needed)
     }
 }
