@@ -19,6 +19,7 @@ use lockgate_api::InterpreterCustomization;
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_script::{Limits, ScriptError};
 use machinery_value::hash::canonical_hash;
+use machinery_value::labels::{LabelSelector, SelectorError};
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -330,6 +331,12 @@ impl Interpreter {
             if !named {
                 return Err(script.nonsense(&answer, "a list of objects with apiVersion, kind and name"));
             }
+            if let Some((needed, error)) = found.iter().find_map(unreadable) {
+                return Err(script.wrong(&format!(
+                    "GetDependencies names a {} by a labelSelector that cannot be read: {error}",
+                    needed.kind
+                )));
+            }
             let found = settled(found, &TemplateId::of(template));
             match dependencies::too_many(&found) {
                 None => Ok(found),
@@ -337,6 +344,13 @@ impl Interpreter {
             }
         }))
     }
+}
+
+/// A dependency whose selector is none, and why. It would mean nothing, and nobody would say so.
+fn unreadable(needed: &Dependency) -> Option<(&Dependency, SelectorError)> {
+    let selector = needed.label_selector.as_ref()?;
+    let error = LabelSelector::from_object(Some(selector)).err()?;
+    Some((needed, error))
 }
 
 impl Script {

@@ -284,6 +284,17 @@ fn bad_scripts_are_named() {
         ),
         (
             "dependencyInterpretation",
+            "function GetDependencies(o) return {{apiVersion = 'v1', kind = 'ConfigMap', labelSelector = 'nonsense'}} end",
+            "names a ConfigMap by a labelSelector that cannot be read: a label selector must be an object",
+        ),
+        (
+            "dependencyInterpretation",
+            "function GetDependencies(o) return {{apiVersion = 'v1', kind = 'ConfigMap', labelSelector = \
+             {matchExpressions = {{key = 'a', operator = 'Foo'}}}}} end",
+            "\"Foo\" is not a valid label selector operator",
+        ),
+        (
+            "dependencyInterpretation",
             "function GetDependencies(o) local all = {} for i = 1, 1001 do \
              all[i] = {apiVersion = 'v1', kind = 'ConfigMap', name = 'n' .. i} end return all end",
             "returns 1001 objects, of which at most 1000 can follow it",
