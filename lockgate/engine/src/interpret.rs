@@ -25,7 +25,7 @@ use thiserror::Error;
 
 use crate::dependencies::{self, Dependency, settled};
 use crate::object::{self, TemplateId};
-use crate::observe::{Health, cut};
+use crate::observe::{Health, STATUS_BYTES, cut, length};
 use crate::render::Workload;
 
 pub use running::Runner;
@@ -279,7 +279,12 @@ impl Interpreter {
                 .call(&[live], &[like])
                 .and_then(|answer| match answer.into_iter().next() {
                     None | Some(Value::Null) => Ok(None),
-                    Some(status @ Value::Object(_)) => Ok(Some(status)),
+                    Some(status @ Value::Object(_)) => match length(&status) {
+                        0..=STATUS_BYTES => Ok(Some(status)),
+                        bytes => Err(script.wrong(&format!(
+                            "ReflectStatus must return a status of at most {STATUS_BYTES} bytes, and returns one of {bytes}"
+                        ))),
+                    },
                     Some(other) => Err(script.nonsense(&[other], "a status")),
                 }),
         )

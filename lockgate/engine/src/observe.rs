@@ -14,6 +14,7 @@ mod compliance;
 mod health;
 mod kind;
 mod reflect;
+mod size;
 mod template;
 mod work;
 
@@ -27,6 +28,8 @@ use crate::object::TemplateId;
 pub use binding::{Scheduled, WorkView, aggregate_works, fully_applied, is_failing, scheduled};
 pub use compliance::overall_compliance;
 pub use health::has_rule;
+pub(crate) use size::length;
+pub use size::{STATUS_BYTES, fit};
 pub(crate) use template::is_behind;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
 pub use work::{
@@ -75,37 +78,86 @@ pub struct Observed {
     pub health: Health,
 }
 
-/// What is to be said of a live member object.
-pub fn observe(live: &Value) -> Observed {
-    Observed {
-        status: reflect::reflect(live),
-        health: health::health(live),
+/// Why nobody can say what a member object reports, or how it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Why, in one word.
+    pub reason: &'static str,
+    /// The reason of the event that tells it.
+    pub event: &'static str,
+    /// Why, in a sentence.
+    pub message: String,
+}
+
+impl Trouble {
+    /// A script does not say it.
+    fn of_script(error: &InterpretError) -> Self {
+        Self {
+            reason: "ScriptFailed",
+            event: match error.field {
+                "statusReflection" => REFLECT_FAILED,
+                _ => "InterpretHealthFailed",
+            },
+            message: error.to_string(),
+        }
+    }
+
+    /// The status is too long to be kept.
+    fn too_long(bytes: usize) -> Self {
+        Self {
+            reason: "StatusTooLong",
+            event: REFLECT_FAILED,
+            message: format!(
+                "the status of the member's object has {bytes} bytes, of which at most {STATUS_BYTES} are kept: a \
+                 ResourceInterpreterCustomization may say which part of it is (statusReflection)"
+            ),
+        }
+    }
+
+    /// The hub does not store the status, for this reason.
+    pub fn refused(why: &str) -> Self {
+        Self {
+            reason: "StatusRefused",
+            event: REFLECT_FAILED,
+            message: format!("the hub refuses the status of the member's object: {why}"),
+        }
     }
 }
 
-/// As [`observe`], by scripts where there are some. What a script does not answer is not known.
-pub fn observe_by(live: &Value, interpreter: Option<&Interpreter>) -> (Observed, Option<InterpretError>) {
-    let Some(interpreter) = interpreter else {
-        return (observe(live), None);
+/// The reason of the event about a status that is not kept.
+const REFLECT_FAILED: &str = "ReflectStatusFailed";
+
+/// What is to be said of a live member object.
+pub fn observe(live: &Value) -> Observed {
+    observe_by(live, None).0
+}
+
+/// As [`observe`], by scripts where there are some. Of an object whose status cannot be told nothing is known, and what a
+/// script does not answer is not known either.
+pub fn observe_by(live: &Value, interpreter: Option<&Interpreter>) -> (Observed, Option<Trouble>) {
+    let reflected = match interpreter.and_then(|interpreter| interpreter.reflect(live)) {
+        None => reflected(live),
+        Some(told) => told.map_err(|error| Trouble::of_script(&error)),
     };
-    let mut trouble = None;
-    let status = match interpreter.reflect(live) {
-        None => reflect::reflect(live),
-        Some(Ok(status)) => status,
-        Some(Err(error)) => {
-            trouble = Some(error);
-            None
-        }
+    let status = match reflected {
+        Ok(status) => status,
+        Err(trouble) => return (Observed::default(), Some(trouble)),
     };
-    let health = match interpreter.health(live) {
-        None => health::health(live),
-        Some(Ok(health)) => health,
-        Some(Err(error)) => {
-            trouble.get_or_insert(error);
-            Health::Unknown
-        }
+    let (health, trouble) = match interpreter.and_then(|interpreter| interpreter.health(live)) {
+        None => (health::health(live), None),
+        Some(Ok(health)) => (health, None),
+        Some(Err(error)) => (Health::Unknown, Some(Trouble::of_script(&error))),
     };
     (Observed { status, health }, trouble)
+}
+
+/// The part of the status that is kept by what is known of its kind.
+fn reflected(live: &Value) -> Result<Option<Value>, Trouble> {
+    let status = reflect::reflect(live);
+    match status.as_ref().map_or(0, length) {
+        0..=STATUS_BYTES => Ok(status),
+        bytes => Err(Trouble::too_long(bytes)),
+    }
 }
 
 /// Names the manifest at this place of a Work.
@@ -131,12 +183,12 @@ pub fn manifest_status(live: &Value, ordinal: i64) -> ManifestStatus {
     manifest_status_by(live, ordinal, None).0
 }
 
-/// As [`manifest_status`], by scripts where there are some; and what is wrong with them.
+/// As [`manifest_status`], by scripts where there are some; and what is wrong.
 pub fn manifest_status_by(
     live: &Value,
     ordinal: i64,
     interpreter: Option<&Interpreter>,
-) -> (ManifestStatus, Option<InterpretError>) {
+) -> (ManifestStatus, Option<Trouble>) {
     let (observed, trouble) = observe_by(live, interpreter);
     let status = ManifestStatus {
         identifier: identifier(live, ordinal),

@@ -283,6 +283,11 @@ fn bad_scripts_are_named() {
             "script:1: no",
         ),
         (
+            "statusReflection",
+            "function ReflectStatus(o) return {phase = string.rep('x', 600000)} end",
+            "ReflectStatus must return a status of at most 524288 bytes, and returns one of 600012",
+        ),
+        (
             "dependencyInterpretation",
             "function GetDependencies(o) return {{apiVersion = 'v1', kind = 'ConfigMap', labelSelector = 'nonsense'}} end",
             "names a ConfigMap by a labelSelector that cannot be read: a label selector must be an object",

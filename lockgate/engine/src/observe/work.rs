@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use lockgate_api::meta::Condition;
 use lockgate_api::work::Work;
 
-use super::{cut, stamp};
+use super::{Trouble, cut, stamp};
 
 /// The type of the condition that says whether the member took the manifest.
 pub const APPLIED: &str = "Applied";
@@ -70,15 +70,15 @@ fn dispatching_is(status: &str, reason: &str, message: String, now: Timestamp) -
 /// The type of the condition that is there while the member's object cannot be read.
 pub const OBSERVED: &str = "Observed";
 
-/// The condition of a Work whose object is there, and of which a script does not say how it does.
-pub fn unobserved(why: &str, now: Timestamp) -> Condition {
+/// The condition of a Work whose object is there, and of which nobody can say what it reports, or how it does.
+pub fn unobserved(trouble: &Trouble, now: Timestamp) -> Condition {
     Condition {
         kind: OBSERVED.to_owned(),
         status: "False".to_owned(),
         observed_generation: None,
         last_transition_time: stamp(now),
-        reason: "ScriptFailed".to_owned(),
-        message: cut(why, FAILURE).to_owned(),
+        reason: trouble.reason.to_owned(),
+        message: cut(&trouble.message, FAILURE).to_owned(),
     }
 }
 

@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use lockgate_api::work::{LastApplied, ManifestStatus, WorkStatus};
 use lockgate_api::{Condition, Work, keys, names};
-use lockgate_engine::interpret::InterpretError;
-use lockgate_engine::{TemplateId, object, observe};
+use lockgate_engine::observe::{self, Health, Trouble};
+use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
 
 use super::dispatching::{SendError, last_applied};
@@ -14,6 +14,7 @@ use super::fighting;
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::head::head;
+use crate::link::LinkError;
 use crate::rollouts;
 use crate::state::{self, State};
 use crate::template::{self, PassError, REPORT_AFTER, keepsakes};
@@ -73,8 +74,8 @@ pub(crate) struct Told {
     sent: Option<LastApplied>,
     /// What was seen of the object, if it is ours.
     seen: Option<ManifestStatus>,
-    /// What is wrong with the script that reads it.
-    trouble: Option<InterpretError>,
+    /// Why nobody can say what it reports, or how it does.
+    trouble: Option<Trouble>,
     /// Who changes it back whenever it is corrected, and what of it.
     dispute: Option<String>,
     /// The Work that is made again once this one is gone.
@@ -117,6 +118,29 @@ impl Told {
             _ => {}
         }
         self
+    }
+
+    /// This without what was seen, which the hub does not store; none if there is nothing to leave out, or if the hub says
+    /// nothing about it.
+    fn without_seen(&self, error: &PassError) -> Option<Self> {
+        let seen = self.seen.as_ref().filter(|seen| seen.status.is_some())?;
+        let PassError::Link {
+            error: error @ LinkError::Refused { .. },
+            ..
+        } = error
+        else {
+            return None;
+        };
+        let seen = ManifestStatus {
+            status: None,
+            health: Health::Unknown.as_str().to_owned(),
+            ..seen.clone()
+        };
+        error.is_refusal().then(|| Self {
+            seen: Some(seen),
+            trouble: Some(Trouble::refused(&error.to_string())),
+            ..self.clone()
+        })
     }
 
     /// What the Work's status says from now on.
@@ -169,7 +193,7 @@ impl Told {
         if let Some(seen) = &self.seen {
             status.manifest_statuses = vec![seen.clone()];
             match &self.trouble {
-                Some(trouble) => observe::unobserved(&trouble.to_string(), now).put(&mut status.conditions),
+                Some(trouble) => observe::unobserved(trouble, now).put(&mut status.conditions),
                 None => status
                     .conditions
                     .retain(|condition| condition.kind != observe::OBSERVED),
@@ -328,7 +352,18 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     if was_sent(&work.status) != was_sent(&status) {
         tell_turned(state, &work, &status);
     }
-    if let Err(error) = template::write_work_status(state, key, &work.metadata, &status).await {
+    let mut written = template::write_work_status(state, key, &work.metadata, &status).await;
+    if let Some(less) = written.as_ref().err().and_then(|error| told.without_seen(error)) {
+        // What happened to the Work is told all the same.
+        let status = less.status(&work.status, state.clock.now());
+        tell_unobserved(state, &work, &status, &less);
+        written = match status == work.status {
+            true => Ok(()),
+            false => template::write_work_status(state, key, &work.metadata, &status).await,
+        };
+    }
+    if let Err(error) = written {
+        tell_refused(state, &work, &error);
         // What came meanwhile is newer.
         state.untold.lock().entry(key.clone()).or_insert(told);
         return Err(error);
@@ -342,7 +377,7 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     Ok(())
 }
 
-/// Says that a script does not tell how a member's object does. What was told is not told again.
+/// Says that nobody can tell what a member's object reports, or how it does. What was told is not told again.
 fn tell_unobserved(state: &State, work: &Work, status: &WorkStatus, told: &Told) {
     let said = |status: &WorkStatus| {
         Condition::find(&status.conditions, observe::OBSERVED).map(|condition| condition.message.clone())
@@ -350,12 +385,21 @@ fn tell_unobserved(state: &State, work: &Work, status: &WorkStatus, told: &Told)
     let (Some(trouble), true) = (&told.trouble, said(&work.status) != said(status)) else {
         return;
     };
-    let reason = match trouble.field {
-        "statusReflection" => "ReflectStatusFailed",
-        _ => "InterpretHealthFailed",
-    };
     let target = EventTarget::of_work(work);
-    state.events.warn(&target, reason, &trouble.to_string());
+    state.events.warn(&target, trouble.event, &trouble.message);
+}
+
+/// Says that the hub does not take what became of a Work. What passes with time is not told.
+fn tell_refused(state: &State, work: &Work, error: &PassError) {
+    if let PassError::Link { error: refused, .. } = error
+        && matches!(refused, LinkError::Refused { .. })
+        && refused.is_refusal()
+    {
+        let target = EventTarget::of_work(work);
+        state
+            .events
+            .warn(&target, "ReflectStatusFailed", &error.to_string());
+    }
 }
 
 /// Says that a Work is not sent any more, or that it is again. That a new one is sent goes without saying.
@@ -365,5 +409,55 @@ fn tell_turned(state: &State, work: &Work, status: &WorkStatus) {
         state
             .events
             .success(&target, "WorkDispatching", &condition.message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_hub_refuses_to_store_is_left_out_and_told() {
+        let told = |status: Option<Value>| Told {
+            outcome: Outcome::Applied { recreated: false },
+            generation: 2,
+            sent: None,
+            seen: Some(ManifestStatus {
+                status,
+                health: "Healthy".to_owned(),
+                ..ManifestStatus::default()
+            }),
+            trouble: None,
+            dispute: None,
+            again: None,
+        };
+        let refused = |code: u16| PassError::Link {
+            what: "failed to write the Work's status",
+            error: LinkError::Refused {
+                code,
+                reason: String::new(),
+                message: "too much".to_owned(),
+            },
+        };
+        let less = told(Some(Value::Bool(true))).without_seen(&refused(413)).unwrap();
+        let status = less.status(&WorkStatus::default(), Timestamp::UNIX_EPOCH);
+        assert!(
+            Condition::find(&status.conditions, observe::APPLIED)
+                .unwrap()
+                .is_true()
+        );
+        let observed = Condition::find(&status.conditions, observe::OBSERVED).unwrap();
+        assert_eq!((&*observed.status, &*observed.reason), ("False", "StatusRefused"));
+        assert!(observed.message.ends_with("too much"));
+        let seen = &status.manifest_statuses[0];
+        assert_eq!((&seen.status, &*seen.health), (&None, "Unknown"));
+        // The next time it says the same, also later.
+        let later = Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(60);
+        assert_eq!(less.status(&status, later), status);
+        // There is nothing to leave out, or it is not what was refused.
+        assert!(told(None).without_seen(&refused(413)).is_none());
+        for error in [refused(401), refused(503), PassError::Again] {
+            assert!(told(Some(Value::Bool(true))).without_seen(&error).is_none());
+        }
     }
 }

@@ -68,6 +68,10 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     let works = works_of(works, id, &binding);
     let mut status = binding_status(state, id, &binding, &works);
     let custom = custom_status(state, id, &binding, &mut status);
+    // A script sees all of them, also those that a binding cannot carry.
+    let unkept = observe::fit(&mut status.aggregated_status).map(|message| ("StatusesTooLong", message));
+    let now = seconds(state.clock.now());
+    complain(observe::OBSERVED, unkept, &now, &mut status.conditions);
     policies::note_failing(state, id, observe::is_failing(&status));
     if waits_for_this(state, id, &binding, &works, &status) {
         wake(state, id.clone());

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Health, observe};
+use super::super::{Health, Observed, STATUS_BYTES, length, observe, observe_by};
+use crate::interpret::Interpreters;
 
 fn health(generation: i64, status: Value) -> Health {
     observe(&json!({
@@ -77,4 +78,59 @@ fn nonsense_is_healthy_or_not_but_no_panic() {
         assert_eq!(health(1, status), Health::Healthy);
     }
     assert_eq!(health(1, json!({"observedGeneration": "many"})), Health::Healthy);
+}
+
+#[test]
+fn a_status_that_is_too_long_is_left_out_and_told() {
+    let boat = |bytes: usize| {
+        json!({
+            "apiVersion": "example.com/v1", "kind": "Boat",
+            "metadata": {"name": "ark"},
+            "status": {"log": "x".repeat(bytes)},
+        })
+    };
+    let longest = boat(STATUS_BYTES - length(&json!({"log": ""})));
+    let (seen, trouble) = observe_by(&longest, None);
+    assert_eq!((seen.health, trouble), (Health::Healthy, None));
+    assert!(seen.status.is_some());
+    let (seen, trouble) = observe_by(&boat(STATUS_BYTES), None);
+    assert_eq!(seen, Observed::default());
+    let trouble = trouble.unwrap();
+    assert_eq!(trouble.reason, "StatusTooLong");
+    assert!(
+        trouble
+            .message
+            .contains("has 524298 bytes, of which at most 524288 are kept")
+    );
+    // A script says which part is kept, and is named where that is too long.
+    let customization = |bytes: usize| {
+        let script =
+            format!("function ReflectStatus(o) return {{log = string.sub(o.status.log, 1, {bytes})}} end");
+        serde_json::from_value(json!({
+            "metadata": {"name": "boats"},
+            "spec": {
+                "target": {"apiVersion": "example.com/v1", "kind": "Boat"},
+                "customizations": {"statusReflection": {"luaScript": script}},
+            },
+        }))
+        .unwrap()
+    };
+    let seen_by = |bytes: usize| {
+        let interpreters = Interpreters::of([&customization(bytes)]);
+        observe_by(&boat(STATUS_BYTES), interpreters.of_object(&boat(0)).as_deref())
+    };
+    let (seen, trouble) = seen_by(3);
+    assert_eq!((seen.status, trouble), (Some(json!({"log": "xxx"})), None));
+    let (seen, trouble) = seen_by(STATUS_BYTES);
+    assert_eq!(seen, Observed::default());
+    let trouble = trouble.unwrap();
+    assert_eq!(
+        (trouble.reason, trouble.event),
+        ("ScriptFailed", "ReflectStatusFailed")
+    );
+    assert!(
+        trouble
+            .message
+            .starts_with("ResourceInterpreterCustomization boats, statusReflection: ")
+    );
 }
