@@ -311,9 +311,10 @@ impl Interpreter {
         let answer = script
             .call(&[template, &items], &[template])
             .and_then(|answer| script.same_object(template, answer));
-        Some(answer.map(|mut answer| {
-            let status = answer["status"].take();
-            (!status.is_null() && status != template["status"]).then_some(status)
+        Some(answer.and_then(|mut answer| match answer["status"].take() {
+            Value::Null => Ok(None),
+            status @ Value::Object(_) => Ok((status != template["status"]).then_some(status)),
+            other => Err(script.nonsense(&[other], "the object with a map as its status")),
         }))
     }
 
@@ -368,6 +369,12 @@ impl Script {
     pub fn revise(&self, manifest: &Value, replicas: i64) -> Result<Value, InterpretError> {
         let answer = self.call(&[manifest, &json!(replicas)], &[manifest])?;
         self.same_object(manifest, answer)
+    }
+
+    /// The hub does not store what the script answered, for this reason.
+    pub fn refused(&self, why: &str) -> InterpretError {
+        let (_, function) = self.operation.names();
+        self.wrong(&format!("the hub refuses what {function} makes: {why}"))
     }
 
     fn call(&self, arguments: &[&Value], like: &[&Value]) -> Result<Vec<Value>, InterpretError> {

@@ -4,6 +4,7 @@
 //! A pass starts from what is in memory and ends when nothing differs. It may be cut off after any write: the next one sees
 //! what was written and goes on from there.
 
+mod aggregating;
 mod departures;
 pub(crate) mod disputes;
 mod envelope;

@@ -283,6 +283,16 @@ fn bad_scripts_are_named() {
             "script:1: no",
         ),
         (
+            "statusAggregation",
+            "function AggregateStatus(o) o.status = 'sunk' return o end",
+            "must return the object with a map as its status, and returns a text",
+        ),
+        (
+            "statusAggregation",
+            "function AggregateStatus(o) o.status = {1, 2} return o end",
+            "must return the object with a map as its status, and returns a list",
+        ),
+        (
             "statusReflection",
             "function ReflectStatus(o) return {phase = string.rep('x', 600000)} end",
             "ReflectStatus must return a status of at most 524288 bytes, and returns one of 600012",

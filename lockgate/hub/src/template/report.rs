@@ -17,6 +17,7 @@ use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use lockgate_engine::place::LastPlaced;
 use serde_json::Value;
 
+use super::aggregating::{self, AGGREGATED};
 use super::disputes;
 use super::needed::is_moved_by_others;
 use super::reserved;
@@ -67,7 +68,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     }
     let works = works_of(works, id, &binding);
     let mut status = binding_status(state, id, &binding, &works);
-    let custom = custom_status(state, id, &binding, &mut status);
+    let custom = aggregating::ask(state, id, &binding, &status.aggregated_status);
     // A script sees all of them, also those that a binding cannot carry.
     let unkept = observe::fit(&mut status.aggregated_status).map(|message| ("StatusesTooLong", message));
     let now = seconds(state.clock.now());
@@ -76,6 +77,20 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     if waits_for_this(state, id, &binding, &works, &status) {
         wake(state, id.clone());
     }
+    let unsettled = || RolloutRecord::of(&binding.metadata).is_some_and(|record| !record.is_settled());
+    let is_told = !is_new || !unsettled();
+    // The hub may refuse what a script makes, and the binding says so: then the template's status is first.
+    let mut written = Ok(());
+    let mut failed = None;
+    if let Some(answer) = &custom {
+        if is_told {
+            let made = answer.clone().unwrap_or_default();
+            written = report_template(state, id, &binding, &works, Some(made)).await;
+            written = aggregating::blame(state, id, written);
+        }
+        failed = aggregating::complaint(answer, &written, &status.conditions);
+    }
+    complain(AGGREGATED, failed, &now, &mut status.conditions);
     if status != binding.status {
         // In an order of its own, whichever was known first.
         status
@@ -92,9 +107,8 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         )
         .await?;
     }
-    let unsettled = || RolloutRecord::of(&binding.metadata).is_some_and(|record| !record.is_settled());
-    if !is_new || !unsettled() {
-        report_template(state, id, &binding, &works, custom).await?;
+    if custom.is_none() && is_told {
+        report_template(state, id, &binding, &works, None).await?;
     }
     if (!super::is_frozen(&binding) || is_moved_by_others(&binding))
         && !rollouts::is_under_way(state, id)
@@ -107,7 +121,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
         // So are those that fewer replicas waited for.
         wake(state, id.clone());
     }
-    Ok(())
+    written
 }
 
 /// The Works that are to go when their time has come. A Namespace goes to every member by itself, and leaves none of them.
@@ -262,37 +276,6 @@ fn binding_status(
     status
 }
 
-/// The template's status, if a script says what it is; nothing new if the script fails, which the binding's status says.
-fn custom_status(
-    state: &State,
-    id: &TemplateId,
-    binding: &Binding,
-    status: &mut lockgate_api::BindingStatus,
-) -> Option<Option<Value>> {
-    let now = seconds(state.clock.now());
-    let told = state
-        .interpreter(&id.api_version, &id.kind)
-        .and_then(|interpreter| {
-            let key = Key::new(&id.namespace, &id.name);
-            let template = state.kinds.served(&id.api_version, &id.kind)?.cache.get(&key)?;
-            let template: Value = state::parse(&template)?;
-            let told_of = told_of(state, binding);
-            let items: Vec<AggregatedStatusItem> = status
-                .aggregated_status
-                .iter()
-                .filter(|item| told_of.contains(item.cluster_name.as_str()))
-                .cloned()
-                .collect();
-            interpreter.aggregate(&template, &items)
-        });
-    let failed = match &told {
-        Some(Err(error)) => Some(("ScriptFailed", error.to_string())),
-        _ => None,
-    };
-    complain("Aggregated", failed, &now, &mut status.conditions);
-    told.map(|told| told.unwrap_or_default())
-}
-
 /// Says which clusters have no manifest, and why.
 fn unrendered(failures: &BTreeMap<String, String>) -> Option<(&'static str, String)> {
     let message: Vec<String> = failures
@@ -389,7 +372,7 @@ fn complain(
 
 /// The clusters that a template's status is made of: those that it goes to. What it is leaving counts only while it goes
 /// nowhere else, and a cluster that is gone only if all are.
-fn told_of<'b>(state: &State, binding: &'b Binding) -> BTreeSet<&'b str> {
+pub(super) fn told_of<'b>(state: &State, binding: &'b Binding) -> BTreeSet<&'b str> {
     let mut told = gate::wanted(&binding.spec);
     if told.is_empty() {
         told = targets(binding);
