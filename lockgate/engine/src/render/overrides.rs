@@ -163,6 +163,22 @@ impl SelectedRule<'_> {
         }
     }
 
+    fn applied_whole(&self) -> Applied<'_> {
+        Applied {
+            policy_name: &self.policy.metadata.name,
+            overriders: self.overriders,
+            rule: None,
+        }
+    }
+
+    fn applied_by_name<'b>(&'b self, nothing: &'b Overriders) -> Applied<'b> {
+        Applied {
+            overriders: nothing,
+            rule: Some(self.rule_text()),
+            ..self.applied_whole()
+        }
+    }
+
     pub(super) fn policy_text(&self) -> String {
         let metadata = &self.policy.metadata;
         if metadata.namespace.is_empty() {
@@ -297,6 +313,7 @@ fn unknown_operator(operator: &str) -> String {
 
 /// Which object a manifest is. The Work and everything that looks for it on members is named after it.
 struct Identity {
+    has_version: bool,
     kind: String,
     namespace: String,
     name: String,
@@ -305,6 +322,7 @@ struct Identity {
 impl Identity {
     fn of(manifest: &Value) -> Self {
         Self {
+            has_version: !object::text(manifest, "apiVersion").is_empty(),
             kind: object::text(manifest, "kind").to_owned(),
             namespace: object::meta_text(manifest, "namespace").to_owned(),
             name: object::meta_text(manifest, "name").to_owned(),
@@ -312,6 +330,11 @@ impl Identity {
     }
 
     fn check(&self, manifest: &Value) -> Result<(), Misfit> {
+        // Another version is fine where the member has another.
+        if self.has_version && object::text(manifest, "apiVersion").is_empty() {
+            let message = "an override must leave a text here: no server takes an object without its version";
+            return Err(Misfit::new("/apiVersion", message));
+        }
         let parts = [
             ("/kind", object::text(manifest, "kind"), &self.kind),
             (
@@ -331,36 +354,67 @@ impl Identity {
     }
 }
 
+/// What the annotations may weigh that name the rules: a server takes 256 KiB of annotations on an object, and a Work has others.
+const APPLIED_LIMIT: usize = (256 - 32) * 1024;
+
 /// A rule as the Work's annotations name it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Applied<'a> {
     policy_name: &'a str,
     overriders: &'a Overriders,
+    /// Which one it is, where what it changes is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
 }
 
-/// The annotations of the Work that name the rules.
+/// The annotations of the Work that name the rules. Where they would be too long for a server, they name as many as there is
+/// room for, and do not say what those change: the policies say that, and an override works however large it is.
 pub(super) fn applied_annotations(rules: &[SelectedRule<'_>]) -> Vec<(String, String)> {
-    let of = |key: &str, cluster_scoped: bool| {
-        let applied: Vec<_> = rules
-            .iter()
-            .filter(|rule| rule.policy.metadata.namespace.is_empty() == cluster_scoped)
-            .map(|rule| Applied {
-                policy_name: &rule.policy.metadata.name,
-                overriders: rule.overriders,
-            })
-            .collect();
-        let text = serde_json::to_string(&applied)
-            .expect("strings, lists and maps with string keys are always written");
-        (!applied.is_empty()).then(|| (key.to_owned(), go_escaped(text)))
-    };
+    let nothing = Overriders::default();
+    let whole = annotations_of(rules.iter().map(|rule| (rule, rule.applied_whole())));
+    if weight(&whole) <= APPLIED_LIMIT {
+        return whole;
+    }
+    // Two keys and two pairs of brackets.
+    let mut room = APPLIED_LIMIT - keys::APPLIED_CLUSTER_OVERRIDES.len() - keys::APPLIED_OVERRIDES.len() - 4;
+    let named = rules.iter().map(|rule| (rule, rule.applied_by_name(&nothing)));
+    annotations_of(named.take_while(|(_, applied)| {
+        // With a comma.
+        let length = written(applied).len() + 1;
+        let fits = length <= room;
+        room = room.saturating_sub(length);
+        fits
+    }))
+}
+
+/// The annotations for ClusterOverridePolicies and for OverridePolicies, as far as there are any.
+fn annotations_of<'a>(
+    rules: impl Iterator<Item = (&'a SelectedRule<'a>, Applied<'a>)>,
+) -> Vec<(String, String)> {
+    let is_far = |(rule, _): &(&SelectedRule<'_>, Applied<'_>)| rule.policy.metadata.namespace.is_empty();
+    let (far, near): (Vec<_>, Vec<_>) = rules.partition(is_far);
     [
-        of(keys::APPLIED_CLUSTER_OVERRIDES, true),
-        of(keys::APPLIED_OVERRIDES, false),
+        (keys::APPLIED_CLUSTER_OVERRIDES, far),
+        (keys::APPLIED_OVERRIDES, near),
     ]
     .into_iter()
-    .flatten()
+    .filter(|(_, rules)| !rules.is_empty())
+    .map(|(key, rules)| {
+        let applied: Vec<Applied<'_>> = rules.into_iter().map(|(_, applied)| applied).collect();
+        (key.to_owned(), written(&applied))
+    })
     .collect()
+}
+
+fn weight(annotations: &[(String, String)]) -> usize {
+    let each = annotations.iter().map(|(key, value)| key.len() + value.len());
+    each.sum()
+}
+
+fn written(value: &impl Serialize) -> String {
+    let text = serde_json::to_string(value);
+    go_escaped(text.expect("strings, lists and maps with string keys are always written"))
 }
 
 /// JSON as Go writes it: what could be markup is escaped. Such characters stand in strings only.

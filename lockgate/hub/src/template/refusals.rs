@@ -45,6 +45,18 @@ pub(crate) fn tell(state: &State, id: &TemplateId, result: &Result<(), PassError
     }
 }
 
+/// Why the hub does not take a Work, in words; none if it took it, or if that may pass by itself.
+pub(super) fn of_work(result: &Result<(), PassError>) -> Option<String> {
+    match result {
+        Err(error @ PassError::Link { error: link, .. })
+            if matches!(link, LinkError::Refused { .. }) && link.is_refusal() =>
+        {
+            Some(error.to_string())
+        }
+        _ => None,
+    }
+}
+
 /// The reason by what was tried. `follows` is whether the template goes where others need it.
 fn reason(what: &str, follows: bool) -> &'static str {
     match what {
@@ -55,5 +67,41 @@ fn reason(what: &str, follows: bool) -> &'static str {
         }
         _ if follows => "SyncScheduleResultToDependenciesFailed",
         _ => "ApplyPolicyFailed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_with_time_is_no_refusal() {
+        let what = "failed to write the Work";
+        let refused = |code, message: &str| {
+            let message = message.to_owned();
+            let reason = "Invalid".to_owned();
+            LinkError::Refused {
+                code,
+                reason,
+                message,
+            }
+        };
+        let told = |error| of_work(&Err(PassError::Link { what, error }));
+        for code in [400, 403, 413, 422] {
+            let why = told(refused(code, "Too long")).unwrap_or_default();
+            assert!(why.starts_with(what) && why.ends_with("Too long"), "{why}");
+        }
+        for error in [
+            refused(401, "who are you"),
+            refused(408, "too late"),
+            refused(500, "no room"),
+            LinkError::Conflict,
+            LinkError::NotFound,
+            LinkError::Unreachable("no route".to_owned()),
+        ] {
+            assert_eq!(told(error), None);
+        }
+        assert_eq!(of_work(&Ok(())), None);
+        assert_eq!(of_work(&Err(PassError::Again)), None);
     }
 }

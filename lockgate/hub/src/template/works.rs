@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::gating::{self, Gate, GateStep, Plan, Unmade, plan};
 use super::holding::{Suspended, wake_dependents};
+use super::refusals;
 use super::writes::{delete_work, write_work};
 use super::{PassError, REPORT_AFTER, Walk, binding_id, is_namespace};
 use crate::cache::Key;
@@ -154,9 +155,22 @@ impl Walk<'_> {
             let messages = unmade.into_iter().map(|(cluster, why)| (cluster, why.message));
             verdict.unrendered = messages.collect();
             verdict.keeping = keeping;
+            for (share, _) in changes.iter().filter(|(_, change)| change.work.is_some()) {
+                // What was refused counts as refused until it is taken.
+                let cluster = &share.cluster.metadata.name;
+                if let Some(why) = before.unrendered.get(cluster) {
+                    verdict.unrendered.insert(cluster.clone(), why.clone());
+                }
+            }
         }
-        let writes = changes.iter().filter_map(|(_, change)| change.work.as_ref());
-        let writes = writes.map(|work| write_work(self.state, work));
+        let writes = changes
+            .iter()
+            .filter_map(|(share, change)| Some((share, change.work.as_ref()?)));
+        let writes = writes.map(|(share, work)| async move {
+            let result = write_work(self.state, work).await;
+            self.note_written(&share.cluster.metadata.name, &result);
+            result
+        });
         let results = at_most(writes.collect()).await;
         if turned || gate.releases() {
             wake_dependents(self.state, binding);
@@ -166,6 +180,20 @@ impl Walk<'_> {
         }
         // A cluster that fails delays itself only; the pass comes again for it.
         results.into_iter().collect()
+    }
+
+    /// Keeps in mind whether the hub takes a cluster's Work: one that it refuses leaves the member as it is, and is told like one
+    /// that cannot be made.
+    fn note_written(&self, cluster: &str, result: &Result<(), PassError>) {
+        let mut verdicts = self.state.verdicts.lock();
+        let Some(verdict) = verdicts.get_mut(self.id) else {
+            return;
+        };
+        if let Some(why) = refusals::of_work(result) {
+            verdict.unrendered.insert(cluster.to_owned(), why);
+        } else if result.is_ok() {
+            verdict.unrendered.remove(cluster);
+        }
     }
 
     /// Whether those who are to have fewer replicas keep them until others have theirs.

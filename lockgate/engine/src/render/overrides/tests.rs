@@ -389,3 +389,56 @@ fn what_was_applied_is_written_as_others_write_it() {
     );
     assert_eq!(applied_annotations(&[]), []);
 }
+
+/// A server refuses an object with longer annotations, and the override would do nothing.
+#[test]
+fn what_was_applied_is_named_shortly_where_it_is_long() {
+    let long = |name: &str, namespace: &str, rules: usize| {
+        let value = "x".repeat(300_000 / rules);
+        let patch = json!([{"path": "/spec/x", "operator": "add", "value": value}]);
+        let rules = vec![json!({"overriders": {"plaintext": patch}}); rules];
+        policy(json!({"metadata": {"name": name, "namespace": namespace}, "spec": {"overrideRules": rules}}))
+    };
+    let applied = |policies: &[Arc<OverridePolicy>]| {
+        applied_annotations(&relevant_overrides(&web(), &cluster("member1"), policies))
+    };
+    let short = applied(&[long("far", "", 1), long("near", "shop", 2)]);
+    let rule = |name: &str, rule: usize| {
+        format!(r#"{{"policyName":"{name}","overriders":{{}},"rule":"overrideRules[{rule}]"}}"#)
+    };
+    assert_eq!(
+        short,
+        [
+            (
+                keys::APPLIED_CLUSTER_OVERRIDES.to_owned(),
+                format!("[{}]", rule("far", 0))
+            ),
+            (
+                keys::APPLIED_OVERRIDES.to_owned(),
+                format!("[{},{}]", rule("near", 0), rule("near", 1))
+            ),
+        ]
+    );
+    // Not even all names need to fit.
+    let many = applied(&[long("far", "", 10_000)]);
+    let size = weight(&many);
+    assert!((APPLIED_LIMIT - 200..=APPLIED_LIMIT).contains(&size), "{size}");
+    assert!(serde_json::from_str::<Value>(&many[0].1).unwrap().is_array());
+}
+
+#[test]
+fn an_override_leaves_a_version() {
+    let change = |operator: &str, value: Value| {
+        let patch = json!({"path": "/apiVersion", "operator": operator, "value": value});
+        after(web(), json!({"plaintext": [patch]}))
+    };
+    for (operator, value) in [("remove", json!(null)), ("replace", json!("")), ("add", json!(5))] {
+        let error = change(operator, value).unwrap_err();
+        assert!(
+            error.contains(": /apiVersion: an override must leave a text here"),
+            "{error}"
+        );
+    }
+    let other = change("replace", json!("apps/v1beta1")).unwrap();
+    assert_eq!(other["apiVersion"], "apps/v1beta1");
+}
