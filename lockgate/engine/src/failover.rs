@@ -25,10 +25,13 @@ use serde_json::{Value, json};
 use crate::place::filter::{taint_text, tolerates};
 
 pub use state::Carried;
-pub use tasks::{Finished, finish, grace_ends, is_direct, is_paused};
+pub use tasks::{Finished, by_cause, finish, grace_ends, is_direct, is_failing, is_paused};
 
 /// How long an application may be unhealthy, if nobody says.
 const TOLERATED: i64 = 300;
+
+/// Why a cluster is left where the application is unhealthy, in one word.
+const APPLICATION_FAILURE: &str = "ApplicationFailure";
 
 /// What a decision is made from.
 pub struct FailoverInput<'a> {
@@ -192,7 +195,7 @@ fn failed<'a>(
     let tolerated = tolerated.unwrap_or(TOLERATED);
     Some(Cause {
         due: later(*since.get(name)?, tolerated),
-        reason: "ApplicationFailure",
+        reason: APPLICATION_FAILURE,
         producer: if input.spec.resource.namespace.is_empty() {
             "cluster-resource-binding-application-failover-controller"
         } else {

@@ -5,7 +5,7 @@ use lockgate_api::BindingSpec;
 use lockgate_api::binding::EvictionTask;
 use serde_json::json;
 
-use super::{later, second};
+use super::{APPLICATION_FAILURE, later, second};
 
 /// How long a graceful task takes at most, if nobody says.
 const GRACE: i64 = 600;
@@ -24,6 +24,20 @@ pub struct Finished {
 /// Whether what is there goes before anything comes elsewhere.
 pub fn is_direct(task: &EvictionTask) -> bool {
     matches!(task.purge_mode.as_str(), "Directly" | "Immediately")
+}
+
+/// Whether a cluster is left because the application fails there.
+pub fn is_failing(task: &EvictionTask) -> bool {
+    let reason = task.rest.get("reason").and_then(|reason| reason.as_str());
+    reason == Some(APPLICATION_FAILURE)
+}
+
+/// The tasks of each cause, in the order in which they are tried where not all clusters can be left at once. A cluster that
+/// nothing may stay on goes first: where the application fails it may stay.
+pub fn by_cause(tasks: Vec<EvictionTask>) -> Vec<Vec<EvictionTask>> {
+    let (failing, tainted): (Vec<_>, Vec<_>) = tasks.into_iter().partition(is_failing);
+    let causes = [tainted, failing].into_iter();
+    causes.filter(|tasks| !tasks.is_empty()).collect()
 }
 
 /// When the grace of a task is over; `None` if time does not end it. A task that does not say when it was made was made now.

@@ -459,3 +459,27 @@ fn state_is_taken_along_or_nothing_moves() {
         assert!(cluster == "a" && why.contains(missing), "{path}: {why}");
     }
 }
+
+#[test]
+fn each_cause_is_tried_by_itself_after_all() {
+    let task = |from: &str, reason: &str| EvictionTask {
+        from_cluster: from.to_owned(),
+        rest: json!({"reason": reason}).as_object().unwrap().clone(),
+        ..EvictionTask::default()
+    };
+    let tried = |tasks: &[(&str, &str)]| -> Vec<String> {
+        let tasks = tasks.iter().map(|(from, reason)| task(from, reason)).collect();
+        let names = |tasks: Vec<EvictionTask>| {
+            let names: Vec<String> = tasks.into_iter().map(|task| task.from_cluster).collect();
+            names.join(" ")
+        };
+        by_cause(tasks).into_iter().map(names).collect()
+    };
+    let (fails, taint) = ("ApplicationFailure", "TaintUntolerated");
+    assert_eq!(
+        tried(&[("a", fails), ("b", taint), ("c", fails), ("d", taint)]),
+        ["b d", "a c"]
+    );
+    assert_eq!(tried(&[("a", fails)]), ["a"]);
+    assert!(is_failing(&task("a", fails)) && !is_failing(&task("a", taint)));
+}

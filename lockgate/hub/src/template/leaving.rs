@@ -96,7 +96,9 @@ impl Walk<'_> {
             }
             if !leave.tasks.is_empty() {
                 // Who has nowhere to go takes no place from those who have.
-                if let Some((elsewhere, placed)) = self.leave(binding, leave.tasks, &held, verdict) {
+                if let Some((elsewhere, placed)) =
+                    self.leave_where_possible(binding, leave.tasks, &held, verdict)
+                {
                     let turn = self.state.departures.lock().admit(self.id, now);
                     match turn {
                         Ok(()) => {
@@ -130,6 +132,36 @@ impl Walk<'_> {
         Ok(decided)
     }
 
+    /// The same as [`Walk::leave`]; where not all clusters can be left, those that can for one cause are, and the verdict says why
+    /// the others are not.
+    fn leave_where_possible(
+        &self,
+        binding: &Binding,
+        tasks: Vec<EvictionTask>,
+        held: &dyn Fn(&str) -> bool,
+        verdict: &mut Verdict,
+    ) -> Option<(Binding, Placed)> {
+        let staying = verdict.staying.clone();
+        let whole = self.leave(binding, tasks.clone(), held, verdict);
+        let causes = failover::by_cause(tasks);
+        if whole.is_some() || causes.len() < 2 {
+            return whole;
+        }
+        let why = std::mem::replace(&mut verdict.staying, staying);
+        let mut found: Option<(Binding, Placed)> = None;
+        for tasks in causes {
+            let mut from = found.as_ref().map_or(binding, |(left, _)| left).clone();
+            if let Some(Outcome::Clusters(targets)) = found.as_ref().map(|(_, placed)| &placed.verdict) {
+                from.spec.clusters.clone_from(targets);
+            }
+            found = self.leave(&from, tasks, held, verdict).or(found);
+        }
+        if found.is_none() {
+            verdict.staying = why;
+        }
+        found
+    }
+
     /// The binding as it is when it has left clusters, and where it goes; none if there is nowhere to go.
     fn leave(
         &self,
@@ -139,11 +171,11 @@ impl Walk<'_> {
         verdict: &mut Verdict,
     ) -> Option<(Binding, Placed)> {
         let from: BTreeSet<String> = tasks.iter().map(|task| task.from_cluster.clone()).collect();
-        let failing = tasks.iter().any(|task| {
-            task.rest
-                .get("reason")
-                .is_some_and(|why| why == "ApplicationFailure")
-        });
+        let failing: Vec<&str> = tasks
+            .iter()
+            .filter(|task| failover::is_failing(task))
+            .map(|task| task.from_cluster.as_str())
+            .collect();
         let names = from.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let mut elsewhere = binding.clone();
         elsewhere
@@ -182,9 +214,10 @@ impl Walk<'_> {
             verdict.staying = Some(("Suspended", why));
             return None;
         }
-        if failing && takers.is_empty() {
+        if !failing.is_empty() && takers.is_empty() {
             // To leave would help nobody: it runs wherever it can already, and would come back here next.
-            let why = format!("the application fails on {names}, and every other cluster has it already");
+            let failing = failing.join(", ");
+            let why = format!("the application fails on {failing}, and every other cluster has it already");
             verdict.staying = Some(("NoClusterFit", why));
             return None;
         }
