@@ -6,8 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use lockgate_api::binding::TargetCluster;
+use lockgate_api::ocm::CLUSTER_NAMESPACE;
 use lockgate_api::{Binding, Cluster, InterpreterCustomization, OverridePolicy, Work, keys, names};
 use lockgate_engine::TemplateId;
+use lockgate_engine::claim::{Claim, SkipReason, Skips, in_cluster_namespace, skip_template};
 use lockgate_engine::interpret::{Interpreter, Interpreters, Operation};
 use lockgate_engine::place;
 use lockgate_engine::render::{self, Explained, FieldChange, RenderInput, Rendered};
@@ -65,6 +68,12 @@ pub(crate) fn run(arguments: &RenderArguments) -> Result<ExitCode, Failure> {
 async fn answer(arguments: &RenderArguments) -> Result<ExitCode, Failure> {
     let hub = arguments.hub.connect().await?;
     let subject = Subject::read(&hub, arguments).await?;
+    if let Some(why) = subject.never_sent() {
+        return Err(Failure::Other(format!(
+            "{} is sent to no cluster: {why}",
+            subject.id
+        )));
+    }
     let shown = subject.explain();
     match (&shown.explained.result, arguments.output) {
         (_, Output::Json) => print::out(&format!("{:#}\n", shown.value(&subject))),
@@ -89,11 +98,25 @@ struct Subject {
     overrides: Vec<Arc<OverridePolicy>>,
     interpreter: Option<Arc<Interpreter>>,
     work: Option<Work>,
+    /// Whether a cluster has the name of its namespace.
+    reserved: bool,
+}
+
+/// How a template comes to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Its binding goes there.
+    Placed,
+    /// As namespaces do that something is sent into.
+    ByItself,
+    /// It does not.
+    Nowhere,
 }
 
 /// What came of it.
 struct Shown {
     explained: Explained,
+    way: Way,
     /// Whether the cluster is one that the template goes to.
     placed: bool,
 }
@@ -143,6 +166,9 @@ impl Subject {
             names::execution_namespace(cluster),
             names::work_name(&id.kind, namespace, name)
         );
+        let inside = if is_namespace(&id) { name } else { namespace };
+        let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{inside}");
+        let reserved = !inside.is_empty() && hub.get::<Value>(&path).await?.is_some();
         let mut overrides = Vec::new();
         for plural in ["overridepolicies", "clusteroverridepolicies"] {
             let each = |policy: OverridePolicy| overrides.push(Arc::new(policy));
@@ -163,7 +189,80 @@ impl Subject {
             id,
             template,
             overrides,
+            reserved,
         })
+    }
+
+    /// Whether its binding goes to the cluster.
+    fn is_placed(&self) -> bool {
+        let Some(binding) = &self.binding else {
+            return false;
+        };
+        let is_it = |target: &TargetCluster| target.name == self.cluster.metadata.name;
+        let required = binding.spec.required_by.iter().flat_map(|by| &by.clusters);
+        let owned =
+            || Claim::on_template(&self.template).is_some() || Claim::on_binding(&binding.metadata).is_some();
+        // A namespace whose policy is gone goes as all do; anything else stays where it was.
+        binding.spec.clusters.iter().any(is_it) && (!is_namespace(&self.id) || owned())
+            || required.into_iter().any(is_it)
+    }
+
+    fn way(&self) -> Way {
+        let sent = self.work.as_ref();
+        let went_by_itself = sent.is_some_and(|work| work.metadata.label(keys::CRB_ID).is_none());
+        if self.is_placed() {
+            Way::Placed
+        } else if is_namespace(&self.id) && (went_by_itself || self.kept().is_none()) {
+            Way::ByItself
+        } else {
+            Way::Nowhere
+        }
+    }
+
+    /// Why it is never sent anywhere, whatever policies say. What has been sent all the same can be looked at.
+    fn never_sent(&self) -> Option<String> {
+        if self.work.is_some() || self.is_placed() {
+            return None;
+        }
+        match skip_template(&self.template) {
+            // Controllers may be told otherwise.
+            None | Some(SkipReason::SystemNamespace) => {}
+            Some(SkipReason::ReservedNamespace) if is_namespace(&self.id) => {
+                return Some("it belongs to the control plane".to_owned());
+            }
+            Some(reason) => return Some(reason.message().to_owned()),
+        }
+        let namespace = if is_namespace(&self.id) {
+            &self.id.name
+        } else {
+            &self.id.namespace
+        };
+        self.reserved.then(|| in_cluster_namespace(namespace))
+    }
+
+    /// Why it goes nowhere unless somebody says so.
+    fn kept(&self) -> Option<String> {
+        let label = |key| lockgate_engine::object::label(&self.template, key);
+        let name = self.id.name.as_str();
+        let system = "is propagated unless the controllers are told so";
+        if !is_namespace(&self.id) {
+            let reason = skip_template(&self.template);
+            let is_system = reason == Some(SkipReason::SystemNamespace);
+            return is_system.then(|| format!("nothing in the namespace {} {system}", self.id.namespace));
+        }
+        if name == "default" {
+            Some("the namespace default is in every cluster already".to_owned())
+        } else if Skips::default().skip_namespace(name) {
+            Some(format!("no namespace named kube-* {system}"))
+        } else if label(keys::SKIP_AUTO_PROPAGATION) == Some("true") {
+            Some(format!(
+                "the label {}=true keeps it here",
+                keys::SKIP_AUTO_PROPAGATION
+            ))
+        } else {
+            let of_cluster = label(CLUSTER_NAMESPACE).is_some();
+            of_cluster.then(|| format!("the label {CLUSTER_NAMESPACE} says that it is a cluster's"))
+        }
     }
 
     fn explain(&self) -> Shown {
@@ -172,8 +271,6 @@ impl Subject {
         let binding = self.binding.as_ref().unwrap_or(&nobody);
         let spec = &binding.spec;
         let target = spec.clusters.iter().find(|target| target.name == *cluster);
-        let required = spec.required_by.iter().flat_map(|snapshot| &snapshot.clusters);
-        let placed = target.is_some() || required.into_iter().any(|target| target.name == *cluster);
         let is_workload = place::is_workload(spec);
         let label = match self.id.namespace.is_empty() {
             true => keys::CRB_ID,
@@ -186,6 +283,15 @@ impl Subject {
             .as_ref()
             .and_then(|work| work.metadata.label(keys::WORK_ID))
             .map_or_else(|| lockgate_hub::work_id(binding_id, cluster), str::to_owned);
+        let way = self.way();
+        if way == Way::ByItself {
+            let (template, overrides) = (&self.template, &self.overrides);
+            return Shown {
+                explained: render::explain_namespace(template, &work_id, &self.cluster, overrides),
+                way,
+                placed: self.work.is_some(),
+            };
+        }
         let explained = render::explain(&RenderInput {
             template: &self.template,
             binding,
@@ -202,20 +308,36 @@ impl Subject {
             overrides: &self.overrides,
             conflict_resolution: &spec.conflict_resolution,
         });
-        Shown { explained, placed }
+        Shown {
+            explained,
+            way,
+            placed: way == Way::Placed,
+        }
     }
 
     /// How what the cluster's Work holds compares.
-    fn standing(&self, rendered: &Rendered, placed: bool) -> &'static str {
-        match &self.work {
-            _ if !placed => "nothing places it there: this is what it would get",
-            None => "it has no Work there yet",
-            Some(work) if work.spec.workload.manifests.first() == Some(&rendered.manifest) => {
+    fn standing(&self, rendered: &Rendered, way: Way) -> String {
+        let standing = match (&self.work, way) {
+            (_, Way::Nowhere) => {
+                let nothing = "nothing places it there: this is what it would get";
+                return match self.kept() {
+                    Some(why) => format!("{why}, and {nothing}"),
+                    None => nothing.to_owned(),
+                };
+            }
+            (None, Way::Placed) => "it has no Work there yet",
+            (None, Way::ByItself) => "it goes to every cluster by itself, and has no Work there yet",
+            (Some(work), _) if work.spec.workload.manifests.first() == Some(&rendered.manifest) => {
                 "its Work there holds this"
             }
-            Some(_) => "its Work there holds something else; lockgate status says what it waits for",
-        }
+            (Some(_), _) => "its Work there holds something else; lockgate status says what it waits for",
+        };
+        standing.to_owned()
     }
+}
+
+fn is_namespace(id: &TemplateId) -> bool {
+    id.kind == "Namespace" && id.api_version == "v1"
 }
 
 impl Shown {
@@ -223,7 +345,7 @@ impl Shown {
     fn notes(&self, subject: &Subject) -> String {
         let mut text = format!("# {} for cluster {}", subject.id, subject.cluster.metadata.name);
         if let Ok(rendered) = &self.explained.result {
-            let _ = write!(text, ": {}", subject.standing(rendered, self.placed));
+            let _ = write!(text, ": {}", subject.standing(rendered, self.way));
         }
         text.push('\n');
         if !self.explained.replicas.is_empty() {

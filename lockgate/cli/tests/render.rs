@@ -82,6 +82,81 @@ async fn what_a_cluster_gets_and_why() {
     assert_eq!(value["overrides"][0]["rule"], "overrideRules[0]");
 }
 
+/// A namespace goes to every cluster without a binding, and its Work holds what no binding says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_goes_by_itself() {
+    let hub = shop().await;
+    let arguments = ["render", "ns/shop", "--cluster", "member1"];
+    let (code, text, _) = hub.run(&arguments).await;
+    assert_eq!(code, 0);
+    let note = "# Namespace shop for cluster member1: it goes to every cluster by itself, and has no Work there yet\n";
+    assert!(text.starts_with(note), "{text}");
+    assert!(
+        !text.contains("clusterresourcebinding") && !text.contains("conflict-resolution"),
+        "{text}"
+    );
+    let manifest = machinery_value::decode::from_yaml(text.as_bytes()).unwrap().value;
+    let marks = &manifest["metadata"];
+    let (name, id) = (
+        marks["annotations"]["work.karmada.io/name"].clone(),
+        marks["labels"]["work.karmada.io/permanent-id"].clone(),
+    );
+    for object in [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-es-member1"}}),
+        json!({
+            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {"name": name, "namespace": "karmada-es-member1",
+                         "labels": {"work.karmada.io/permanent-id": id}},
+            "spec": {"workload": {"manifests": [manifest]}},
+        }),
+    ] {
+        hub.local.create(object).await.unwrap();
+    }
+    let (_, text, _) = hub.run(&arguments).await;
+    assert!(
+        text.starts_with("# Namespace shop for cluster member1: its Work there holds this\n"),
+        "{text}"
+    );
+    let (_, text, _) = hub
+        .run(&["render", "ns/shop", "-c", "member1", "-o", "json"])
+        .await;
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["placed"], true);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_never_sent_says_so() {
+    let hub = shop().await;
+    // A hub has that of the system from the start.
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "member2"}});
+    hub.local.create(namespace).await.unwrap();
+    for (object, why) in [
+        (
+            "ns/karmada-system",
+            "Namespace karmada-system is sent to no cluster: it belongs to the control plane",
+        ),
+        (
+            "ns/member2",
+            "the namespace member2 is reserved, because a cluster has its name",
+        ),
+        (
+            "op/web",
+            "OverridePolicy shop/web is sent to no cluster: objects of this kind are never propagated",
+        ),
+        ("rb/web-deployment", "objects of this kind are never propagated"),
+        ("cluster/member2", "objects of this kind are never propagated"),
+    ] {
+        let (code, text, error) = hub.run(&["render", object, "-n", "shop", "-c", "member1"]).await;
+        assert_eq!((code, text.as_str()), (1, ""), "{object}");
+        assert!(error.contains(why), "{error}");
+    }
+    // A policy may place it.
+    let (code, text, _) = hub.run(&["render", "ns/default", "-c", "member1"]).await;
+    assert_eq!(code, 0);
+    let note = "the namespace default is in every cluster already, and nothing places it there";
+    assert!(text.contains(note), "{text}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_override_that_does_not_fit_is_shown() {
     let hub = shop().await;

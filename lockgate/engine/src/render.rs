@@ -33,7 +33,7 @@ use crate::object::{self, TemplateId};
 pub use digest::{
     activated_hash, content_hash, inputs_digest, inputs_digest_with, manifest_hash, namespace_digest,
 };
-pub use explain::{Explained, FieldChange, Step, changes, explain};
+pub use explain::{Explained, FieldChange, Step, changes, explain, explain_namespace};
 pub use overrides::{
     OverrideError, SelectedRule, matching_policies, may_set_replicas, relevant_overrides, rules_for_cluster,
 };

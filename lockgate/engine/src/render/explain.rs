@@ -1,9 +1,12 @@
 //! What rendering does, a step at a time, for people who ask.
 
+use std::sync::Arc;
+
+use lockgate_api::{Cluster, OverridePolicy};
 use serde_json::Value;
 
 use super::overrides::{self, SelectedRule, relevant_overrides};
-use super::{RenderError, RenderInput, Rendered, bare, carry, render, revise};
+use super::{RenderError, RenderInput, Rendered, bare, carry, render, render_namespace, revise};
 
 /// How many changes of one step are told.
 const CHANGES: usize = 100;
@@ -51,22 +54,48 @@ pub fn explain(input: &RenderInput<'_>) -> Explained {
     let revised = revise(&mut manifest, input);
     carry(&mut manifest, input);
     let replicas = changes(&template, &manifest);
-    let mut steps = Vec::new();
-    if revised.is_ok() {
-        for rule in relevant_overrides(input.template, input.cluster, input.overrides) {
-            let step = step(&mut manifest, &rule, &input.cluster.metadata.name);
-            let failed = step.failed.is_some();
-            steps.push(step);
-            if failed {
-                break;
-            }
-        }
-    }
+    let steps = match revised {
+        Ok(()) => steps(&mut manifest, input.template, input.cluster, input.overrides),
+        Err(_) => Vec::new(),
+    };
     Explained {
         replicas,
         steps,
         result,
     }
+}
+
+/// Renders a namespace that every cluster gets, and says what each step did.
+pub fn explain_namespace(
+    namespace: &Value,
+    work_id: &str,
+    cluster: &Cluster,
+    overrides: &[Arc<OverridePolicy>],
+) -> Explained {
+    Explained {
+        replicas: Vec::new(),
+        steps: steps(&mut bare(namespace), namespace, cluster, overrides),
+        result: render_namespace(namespace, work_id, cluster, overrides),
+    }
+}
+
+/// What the overrides do, up to the one that fails.
+fn steps(
+    manifest: &mut Value,
+    template: &Value,
+    cluster: &Cluster,
+    overrides: &[Arc<OverridePolicy>],
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for rule in relevant_overrides(template, cluster, overrides) {
+        let step = step(manifest, &rule, &cluster.metadata.name);
+        let failed = step.failed.is_some();
+        steps.push(step);
+        if failed {
+            break;
+        }
+    }
+    steps
 }
 
 fn step(manifest: &mut Value, rule: &SelectedRule<'_>, cluster: &str) -> Step {
