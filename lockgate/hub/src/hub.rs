@@ -262,7 +262,6 @@ impl Hub {
             policies: PolicyIndex::default().into(),
             overrides: Default::default(),
             rollouts: Default::default(),
-            dependents: Default::default(),
             needs: Default::default(),
             neighbours: Default::default(),
             interpreters: Default::default(),

@@ -6,9 +6,7 @@ mod waking;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use lockgate_api::{
-    Binding, ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy, keys, names,
-};
+use lockgate_api::{ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy, keys, names};
 use lockgate_engine::{TemplateId, claim, dispatch};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -269,8 +267,7 @@ pub(crate) fn binding(state: &State, change: &Change) {
     let (Some(key), Some(id)) = (change.key(), new.or(old).map(template::template_of)) else {
         return;
     };
-    index_referrers(state, old, new, &id);
-    needs::binding(state, key, old, new);
+    needs::binding(state, key, &id, old, new);
     neighbours::binding(state, old, new, &id);
     priority::note(state, &id, old, new);
     let kind = (id.api_version.clone(), id.kind.clone());
@@ -280,34 +277,6 @@ pub(crate) fn binding(state: &State, change: &Change) {
     if !change.own {
         state.reports.add_soon(id.clone(), 1, REPORT_AFTER);
         state.templates.add(id, WALK);
-    }
-}
-
-/// The bindings that need this one.
-fn referrers(binding: Option<&Binding>) -> BTreeSet<Key> {
-    let snapshots = binding.into_iter().flat_map(|binding| &binding.spec.required_by);
-    snapshots
-        .map(|snapshot| Key::new(&snapshot.namespace, &snapshot.name))
-        .collect()
-}
-
-/// Remembers who needs a binding: what holds those back may hold it back.
-fn index_referrers(state: &State, old: Option<&Binding>, new: Option<&Binding>, id: &TemplateId) {
-    let (old, new) = (referrers(old), referrers(new));
-    if old.is_empty() && new.is_empty() {
-        return;
-    }
-    let mut dependents = state.dependents.lock();
-    for key in old.difference(&new) {
-        if let Some(ids) = dependents.get_mut(key) {
-            ids.remove(id);
-            if ids.is_empty() {
-                dependents.remove(key);
-            }
-        }
-    }
-    for key in new {
-        dependents.entry(key).or_default().insert(id.clone());
     }
 }
 

@@ -29,6 +29,8 @@ struct Inner {
     named: HashMap<TemplateId, BTreeSet<Key>>,
     /// Those who mean all objects that a selector matches.
     selecting: HashMap<Place, BTreeSet<Key>>,
+    /// The templates that follow each binding, as their own bindings say it.
+    dependents: HashMap<Key, BTreeSet<TemplateId>>,
 }
 
 impl Needs {
@@ -39,8 +41,7 @@ impl Needs {
             return BTreeSet::new();
         }
         let mut found = inner.named.get(id).cloned().unwrap_or_default();
-        let place = ((id.api_version.clone(), id.kind.clone()), id.namespace.clone());
-        let selecting = inner.selecting.get(&place).into_iter().flatten();
+        let selecting = inner.selecting.get(&place_of(id)).into_iter().flatten();
         found.extend(
             selecting
                 .filter(|key| {
@@ -53,14 +54,47 @@ impl Needs {
         found
     }
 
-    /// The way from a template over what it needs back to itself, if there is one. What is meant by a selector is not
-    /// followed.
+    /// The templates that follow a binding: what holds it back may hold them back.
+    pub(crate) fn dependents(&self, binding: &Key) -> BTreeSet<TemplateId> {
+        let inner = self.inner.read();
+        inner.dependents.get(binding).cloned().unwrap_or_default()
+    }
+
+    /// The way from a template over what it needs back to itself, if there is one. No object is read for it: what a selector
+    /// means is among those that follow.
     pub(crate) fn cycle(&self, id: &TemplateId) -> Option<Vec<TemplateId>> {
         let inner = self.inner.read();
         dependencies::cycle(id, |id| {
-            let needed = inner.by_referrer.get(&template::binding_key(id));
-            needed.into_iter().flatten().filter_map(Dependency::id).collect()
+            let key = template::binding_key(id);
+            let Some(needed) = inner.by_referrer.get(&key) else {
+                return Vec::new();
+            };
+            let selected: BTreeSet<Place> = needed
+                .iter()
+                .filter(|needed| needed.id().is_none())
+                .map(place)
+                .collect();
+            let all = inner.dependents.get(&key).filter(|_| !selected.is_empty());
+            let found = all
+                .into_iter()
+                .flatten()
+                .filter(|id| selected.contains(&place_of(id)));
+            let named = needed.iter().filter_map(Dependency::id);
+            named.chain(found.cloned()).collect()
         })
+    }
+
+    fn follow(&self, id: &TemplateId, before: &BTreeSet<Key>, after: &BTreeSet<Key>) {
+        if before == after {
+            return;
+        }
+        let dependents = &mut self.inner.write().dependents;
+        for referrer in before.difference(after) {
+            remove(dependents, referrer, id);
+        }
+        for referrer in after {
+            dependents.entry(referrer.clone()).or_default().insert(id.clone());
+        }
     }
 
     fn put(&self, referrer: &Key, needed: Vec<Dependency>) {
@@ -94,10 +128,14 @@ fn place(needed: &Dependency) -> Place {
     )
 }
 
-fn remove<K: std::hash::Hash + Eq>(index: &mut HashMap<K, BTreeSet<Key>>, at: &K, referrer: &Key) {
-    if let Some(referrers) = index.get_mut(at) {
-        referrers.remove(referrer);
-        if referrers.is_empty() {
+fn place_of(id: &TemplateId) -> Place {
+    ((id.api_version.clone(), id.kind.clone()), id.namespace.clone())
+}
+
+fn remove<K: std::hash::Hash + Eq, V: Ord>(index: &mut HashMap<K, BTreeSet<V>>, at: &K, value: &V) {
+    if let Some(values) = index.get_mut(at) {
+        values.remove(value);
+        if values.is_empty() {
             index.remove(at);
         }
     }
@@ -145,10 +183,25 @@ pub(crate) fn needed_by(binding: &Binding) -> Vec<Dependency> {
         .unwrap_or_default()
 }
 
+/// The bindings that need this one.
+fn referrers(binding: Option<&Binding>) -> BTreeSet<Key> {
+    let snapshots = binding.into_iter().flat_map(|binding| &binding.spec.required_by);
+    snapshots
+        .map(|snapshot| Key::new(&snapshot.namespace, &snapshot.name))
+        .collect()
+}
+
 /// A binding changed: what it needs, or needed, is looked at again if that matters there.
-pub(crate) fn binding(state: &State, key: &Key, old: Option<&Binding>, new: Option<&Binding>) {
+pub(crate) fn binding(
+    state: &State,
+    key: &Key,
+    id: &TemplateId,
+    old: Option<&Binding>,
+    new: Option<&Binding>,
+) {
+    let (before, after) = (referrers(old), referrers(new));
     let (old, new) = (Referring::of(old), Referring::of(new));
-    if old == new {
+    if old == new && before == after {
         return;
     }
     let on_the_way = || {
@@ -156,11 +209,17 @@ pub(crate) fn binding(state: &State, key: &Key, old: Option<&Binding>, new: Opti
         ids.filter_map(|id| state.needs.cycle(id)).flatten()
     };
     let mut told: BTreeSet<TemplateId> = on_the_way().collect();
-    state.needs.put(key, new.needed.clone());
+    state.needs.follow(id, &before, &after);
+    if old != new {
+        state.needs.put(key, new.needed.clone());
+    }
     told.extend(on_the_way());
     for id in told {
         // Whether there is a cycle is said by everyone in it.
         state.reports.add_soon(id, 1, template::REPORT_AFTER);
+    }
+    if old == new {
+        return;
     }
     let mut look = false;
     for needed in old.needed.iter().chain(&new.needed) {
@@ -193,5 +252,49 @@ fn wake(state: &State, needed: &Dependency) {
             };
             state.templates.add(id, WALK);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cycle_leads_through_names_and_selectors() {
+        let id = |name: &str| TemplateId {
+            api_version: "example.com/v1".to_owned(),
+            kind: "Boat".to_owned(),
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        };
+        let key = |name: &str| template::binding_key(&id(name));
+        let named = |name: &str| Dependency::named("example.com/v1", "Boat", "shop", name);
+        let selected = |kind: &str| Dependency {
+            label_selector: Some(json!({"matchLabels": {"a": "b"}})),
+            ..Dependency::named("example.com/v1", kind, "shop", "")
+        };
+        let needs = Needs::default();
+        let way = || {
+            let way = needs.cycle(&id("ark"))?.into_iter();
+            Some(way.map(|id| id.name).collect::<Vec<_>>().join(" "))
+        };
+        needs.put(&key("ark"), vec![selected("Boat")]);
+        needs.put(&key("raft"), vec![named("ark")]);
+        assert_eq!(way(), None);
+        // The selector means the raft.
+        let (nobody, by) = (BTreeSet::new(), BTreeSet::from([key("ark")]));
+        needs.follow(&id("raft"), &nobody, &by);
+        assert_eq!(way().as_deref(), Some("raft ark"));
+        // What lingers because it was needed before is not needed now.
+        for other in [named("other"), selected("Raft")] {
+            needs.put(&key("ark"), vec![other]);
+            assert_eq!(way(), None);
+        }
+        needs.put(&key("ark"), vec![selected("Boat")]);
+        needs.follow(&id("raft"), &by, &nobody);
+        assert_eq!(way(), None);
+        assert_eq!(needs.dependents(&key("ark")), BTreeSet::new());
     }
 }

@@ -65,8 +65,6 @@ pub(crate) struct State {
     pub(crate) policies: RwLock<PolicyIndex>,
     pub(crate) overrides: RwLock<Overrides>,
     pub(crate) rollouts: RwLock<RolloutIndex>,
-    /// The templates of bindings that others need, by those others.
-    pub(crate) dependents: Mutex<HashMap<Key, BTreeSet<TemplateId>>>,
     pub(crate) clusters: RwLock<Fleet>,
     /// The workloads that rebalancers name.
     pub(crate) rebalances: RwLock<Rebalances>,

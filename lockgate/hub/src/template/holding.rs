@@ -144,8 +144,7 @@ pub(crate) fn wake_after(state: &State, id: &TemplateId) {
 }
 
 fn wake_needed(state: &State, binding: &Key) {
-    let dependents = state.dependents.lock().get(binding).cloned();
-    for id in dependents.into_iter().flatten() {
+    for id in state.needs.dependents(binding) {
         wake(state, id);
     }
 }
