@@ -123,6 +123,16 @@ pub enum RenderError {
         /// Where.
         path: &'static str,
     },
+    /// Another template has the Work's name.
+    #[error(
+        "the Work {work} belongs to {owner}, whose name gives the same one: rename one of the two objects"
+    )]
+    NameTaken {
+        /// The Work.
+        work: String,
+        /// What it is a copy of.
+        owner: String,
+    },
     /// The manifest would not fit into a Work.
     #[error("the manifest has {size} bytes, and a Work holds at most {limit}: make the template smaller")]
     TooLarge {

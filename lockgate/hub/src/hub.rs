@@ -278,6 +278,7 @@ impl Hub {
             unmeasured: Default::default(),
             works_by_name: Default::default(),
             works_marked: Default::default(),
+            names_waited_for: Default::default(),
             lost_bindings: Default::default(),
             keepsakes: Default::default(),
             bound_kinds: Default::default(),

@@ -321,6 +321,12 @@ pub(crate) fn work(state: &State, change: &Change) {
     } else {
         state.works_marked.lock().remove(key);
     }
+    if change.new.is_none() {
+        let waiting = state.names_waited_for.lock().remove(&*key.name);
+        for id in waiting.into_iter().flatten() {
+            state.templates.add(id, WALK);
+        }
+    }
     if change.new.is_none()
         && let Some(cluster) = names::cluster_of(&key.namespace)
         && let Some(clusters) = state.cluster_reconciler.get().and_then(Weak::upgrade)

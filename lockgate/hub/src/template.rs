@@ -558,6 +558,12 @@ fn is_bound_copy(head: &Head, id: &TemplateId) -> bool {
         })
 }
 
+/// What else a Work was made from by a binding, if not from this template: names of Works are hashes, and two may be the same.
+fn other_owner<'h>(head: &'h Head, id: &TemplateId) -> Option<&'h TemplateId> {
+    let is_bound = head.work.metadata.label(scope_keys(id).0).is_some();
+    head.id.as_ref().filter(|_| is_bound && !is_bound_copy(head, id))
+}
+
 /// The id of a binding, which its Works carry.
 pub(crate) fn binding_id<'a>(binding: &'a Binding, id: &TemplateId) -> &'a str {
     binding.metadata.label(scope_keys(id).0).unwrap_or_default()

@@ -15,7 +15,7 @@ use lockgate_engine::gate::run::Phase;
 use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use lockgate_engine::place::LastPlaced;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::aggregating::{self, AGGREGATED};
 use super::disputes;
@@ -37,7 +37,7 @@ use crate::state::{self, State};
 /// many thousands need; a member that is slow holds up what is said of the others for a short time only.
 const PATIENCE: Patience = Patience {
     while_moving: Duration::from_secs(180),
-    otherwise: Duration::from_secs(20),
+    otherwise: Duration::from_secs(3),
     look_again: (Duration::from_millis(500), Duration::from_secs(10)),
 };
 /// The condition of a binding whose template follows a strategy.
@@ -231,7 +231,9 @@ fn binding_status(
             status.last_scheduled_time = Some(now.clone());
         }
     }
-    if !works.is_empty() || !binding.spec.clusters.is_empty() {
+    // What goes nowhere any more is not applied there, whatever was said before.
+    let is_said = |condition: &Condition| condition.kind == fully_applied.kind;
+    if !works.is_empty() || !binding.spec.clusters.is_empty() || status.conditions.iter().any(is_said) {
         fully_applied.put(&mut status.conditions);
     }
     if known.is_some() {
@@ -441,6 +443,15 @@ async fn report_template(
             None => MemberReport::silent(cluster),
         })
         .collect();
+    let is_placed = || {
+        let verdicts = state.verdicts.lock();
+        let scheduled = verdicts.get(id).and_then(|verdict| verdict.scheduled.as_ref());
+        scheduled.is_some_and(|(ok, ..)| *ok)
+    };
+    if reports.is_empty() && template["status"].as_object().is_none_or(Map::is_empty) && !is_placed() {
+        // Nobody knows yet that it goes nowhere.
+        return Ok(());
+    }
     // Where every cluster has the whole, sums would exceed what the template asks for, and clients take the surplus for
     // replicas that are about to end.
     let duplicated = binding

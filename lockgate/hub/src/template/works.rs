@@ -270,10 +270,14 @@ impl Walk<'_> {
         let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let key = Key::new(&names::execution_namespace(cluster), &name);
         let cached = self.state.caches.works.get(&key);
-        let known = cached
-            .as_ref()
-            .and_then(|cached| head(cached))
-            .map(|head| head.work);
+        let known = cached.as_ref().and_then(|cached| head(cached));
+        if let Some(owner) = known.as_ref().and_then(|head| super::other_owner(head, self.id)) {
+            let mut waiting = self.state.names_waited_for.lock();
+            waiting.entry(name.clone()).or_default().insert(self.id.clone());
+            let owner = owner.to_string();
+            return Err(RenderError::NameTaken { work: name, owner });
+        }
+        let known = known.map(|head| head.work);
         if known.as_ref().is_some_and(|work| work.metadata.deleting()) {
             // It goes first, without touching the member, and is made again then.
             return Ok(None);

@@ -346,7 +346,10 @@ fn what_is_nowhere_has_no_replicas() {
     taken[1].applied = true;
     assert_eq!(aggregate_template(&object, &taken, at(0)), None);
     for (kind, status) in [
-        ("Service", json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}})),
+        (
+            "Service",
+            json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}),
+        ),
         ("Pod", json!({"phase": "Running"})),
     ] {
         let object = template("v1", kind, json!({"type": "LoadBalancer"}), status);
