@@ -15,7 +15,7 @@ use lockgate_engine::gate::run::Phase;
 use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe::{self, Counts, MemberReport, Scheduled, WorkView};
 use lockgate_engine::place::LastPlaced;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::aggregating::{self, AGGREGATED};
 use super::disputes;
@@ -396,6 +396,20 @@ fn unrendered_on(state: &State, id: &TemplateId, binding: &Binding) -> Option<BT
     (!failed).then(BTreeSet::new)
 }
 
+/// Whether a template has a status.
+fn is_said(template: &Value) -> bool {
+    template["status"]
+        .as_object()
+        .is_some_and(|status| !status.is_empty())
+}
+
+/// Whether the last pass found where a template goes, be it nowhere.
+fn is_placed(state: &State, id: &TemplateId) -> bool {
+    let verdicts = state.verdicts.lock();
+    let scheduled = verdicts.get(id).and_then(|verdict| verdict.scheduled.as_ref());
+    scheduled.is_some_and(|(ok, ..)| *ok)
+}
+
 /// Writes the template's status from what its members report.
 async fn report_template(
     state: &State,
@@ -443,15 +457,6 @@ async fn report_template(
             None => MemberReport::silent(cluster),
         })
         .collect();
-    let is_placed = || {
-        let verdicts = state.verdicts.lock();
-        let scheduled = verdicts.get(id).and_then(|verdict| verdict.scheduled.as_ref());
-        scheduled.is_some_and(|(ok, ..)| *ok)
-    };
-    if reports.is_empty() && template["status"].as_object().is_none_or(Map::is_empty) && !is_placed() {
-        // Nobody knows yet that it goes nowhere.
-        return Ok(());
-    }
     // Where every cluster has the whole, sums would exceed what the template asks for, and clients take the surplus for
     // replicas that are about to end.
     let duplicated = binding
@@ -467,6 +472,8 @@ async fn report_template(
     };
     let status = match custom {
         Some(status) => status,
+        // Nobody knows yet that it goes nowhere.
+        None if reports.is_empty() && !is_said(&template) && !is_placed(state, id) => None,
         None => observe::aggregate_template_as(&template, &reports, counts, state.clock.now()),
     };
     let Some(status) = status else {
