@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::interpret::{InterpretError, Interpreter};
 use crate::object::TemplateId;
 
-pub use binding::{Scheduled, WorkView, aggregate_works, fully_applied, is_failing, scheduled};
+pub use binding::{NOT_YET, Scheduled, WorkView, aggregate_works, fully_applied, is_failing, scheduled};
 pub use compliance::overall_compliance;
 pub use health::has_rule;
 pub(crate) use size::length;

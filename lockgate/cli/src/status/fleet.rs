@@ -6,7 +6,7 @@ use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy};
 use lockgate_engine::claim::propagation_differs;
 use lockgate_engine::gate::is_everywhere;
 
-use crate::status::claim::policy_name;
+use crate::status::claim::{asked, policy_name, template_of};
 use crate::status::judge::{self, Whole};
 use crate::status::objects::{Known, Objects, WorkView};
 use crate::status::report::{
@@ -37,7 +37,7 @@ pub(crate) fn fleet(namespace: Option<&str>, objects: &Objects) -> FleetReport {
         .policies
         .iter()
         .filter(|policy| inside(&policy.metadata.namespace))
-        .map(|policy| policy_line(policy, &templates))
+        .map(|policy| policy_line(policy, &templates, objects))
         .collect();
     policies.sort_by(|a, b| (a.state, &a.policy).cmp(&(b.state, &b.policy)));
     let mut clusters: Vec<ClusterLine> = objects
@@ -79,6 +79,10 @@ fn fleet_next(
             "lockgate join NAME --member-kubeconfig FILE".into()
         }
         _ if policies.is_empty() => "kubectl apply -f examples/first-steps.yaml".into(),
+        _ if policies.iter().any(|policy| !policy.reason.is_empty()) => policies
+            .iter()
+            .find(|policy| !policy.reason.is_empty())
+            .map_or_else(String::new, |policy| format!("lockgate status {}", policy.ask)),
         _ if policies.iter().any(|policy| policy.pending > 0) => "lockgate pending -A".into(),
         _ => "lockgate status --watch".into(),
     }
@@ -92,8 +96,9 @@ pub(crate) fn policy(policy: &PropagationPolicy, objects: &Objects) -> PolicyRep
         .filter(|binding| is_claimed_by(binding, policy))
         .map(|binding| (template_line(binding, judge::binding(binding, objects)), binding))
         .collect();
-    let line = policy_line(policy, &templates);
-    let mut notes = Vec::new();
+    let line = policy_line(policy, &templates, objects);
+    // What a condition says is shown with it.
+    let mut notes: Vec<String> = objects.awaits(policy).into_iter().collect();
     if let Some(status) = &policy.status {
         if !status.pending_templates.is_empty() {
             notes.push(format!("pending: {}", status.pending_templates.join(", ")));
@@ -172,7 +177,21 @@ fn is_claimed_by(binding: &Binding, policy: &PropagationPolicy) -> bool {
     !id.is_empty() && binding.metadata.label(key) == Some(id)
 }
 
-fn policy_line(policy: &PropagationPolicy, templates: &[(TemplateLine, &Binding)]) -> PolicyLine {
+/// What of a policy itself has no effect, whatever its templates say, and how it is for that.
+fn trouble(policy: &PropagationPolicy, objects: &Objects) -> Option<(State, String)> {
+    let conditions = policy.status.as_ref().map(|status| status.conditions.as_slice());
+    let kinds = Condition::find(conditions.unwrap_or_default(), "KindsServed");
+    let unserved = kinds.filter(|condition| condition.status == "False");
+    unserved
+        .map(|condition| (State::NotPropagated, condition.message.clone()))
+        .or_else(|| objects.awaits(policy).map(|what| (State::Waiting, what)))
+}
+
+fn policy_line(
+    policy: &PropagationPolicy,
+    templates: &[(TemplateLine, &Binding)],
+    objects: &Objects,
+) -> PolicyLine {
     let own: Vec<&(TemplateLine, &Binding)> = templates
         .iter()
         .filter(|(_, binding)| is_claimed_by(binding, policy))
@@ -196,6 +215,10 @@ fn policy_line(policy: &PropagationPolicy, templates: &[(TemplateLine, &Binding)
         None if claimed > 0 => State::Waiting,
         None => State::Healthy,
     };
+    let (state, reason) = match trouble(policy, objects) {
+        Some((own, reason)) => (state.min(own), reason),
+        None => (state, String::new()),
+    };
     let metadata = &policy.metadata;
     let suspended = policy.spec.suspension.as_ref();
     PolicyLine {
@@ -215,6 +238,7 @@ fn policy_line(policy: &PropagationPolicy, templates: &[(TemplateLine, &Binding)
             .filter(|(line, _)| line.state != State::Healthy)
             .count(),
         state,
+        reason,
         ask: if policy.is_cluster_scoped() {
             format!("clusterpropagationpolicy/{}", metadata.name)
         } else {
@@ -224,7 +248,7 @@ fn policy_line(policy: &PropagationPolicy, templates: &[(TemplateLine, &Binding)
 }
 
 fn template_line(binding: &Binding, whole: Whole) -> TemplateLine {
-    let resource = &binding.spec.resource;
+    let id = template_of(binding);
     let at: Vec<String> = whole
         .places
         .iter()
@@ -237,8 +261,8 @@ fn template_line(binding: &Binding, whole: Whole) -> TemplateLine {
         .and_then(|cluster| whole.places.get(cluster))
         .map(|(_, reason)| reason.clone());
     TemplateLine {
-        template: named(&resource.kind, &resource.namespace, &resource.name),
-        ask: asked(&resource.kind, &resource.namespace, &resource.name),
+        template: id.to_string(),
+        ask: asked(&id),
         state: whole.state,
         clusters: whole.places.len(),
         applied: whole.applied,
@@ -252,37 +276,20 @@ fn work_line(work: &WorkView, cluster: &Cluster) -> TemplateLine {
     let ready = work
         .status
         .as_ref()
-        .map(|status| crate::status::objects::ready(&work.kind, status));
+        .map(|status| crate::status::objects::ready(&work.object.kind, status));
     let (state, reason) = judge::place(
         judge::trouble(Some(cluster)),
         Some(&known),
         work.replicas.zip(ready),
     );
     TemplateLine {
-        template: named(&work.kind, &work.namespace, &work.object),
-        ask: asked(&work.kind, &work.namespace, &work.object),
+        template: work.object.to_string(),
+        ask: asked(&work.object),
         state,
         clusters: 1,
         applied: usize::from(known.applied == Some(true)),
         at: vec![work.cluster.clone()],
         reason,
-    }
-}
-
-fn named(kind: &str, namespace: &str, name: &str) -> String {
-    if namespace.is_empty() {
-        format!("{kind} {name}")
-    } else {
-        format!("{kind} {namespace}/{name}")
-    }
-}
-
-fn asked(kind: &str, namespace: &str, name: &str) -> String {
-    let kind = kind.to_lowercase();
-    if namespace.is_empty() {
-        format!("{kind}/{name}")
-    } else {
-        format!("{kind}/{name} -n {namespace}")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads the hub's objects for a report. Only reads, and only what the report is about.
 
 use jiff::Timestamp;
-use lockgate_api::{Binding, Cluster, PropagationPolicy, RolloutPolicy, Work, keys, names};
+use lockgate_api::{Binding, Cluster, OverridePolicy, PropagationPolicy, RolloutPolicy, Work, keys, names};
 use lockgate_engine::TemplateId;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -176,6 +176,16 @@ async fn read(hub: &Connection, namespace: Option<&str>) -> Result<Objects, Fail
     for plural in ["propagationpolicies", "clusterpropagationpolicies"] {
         let each = |policy: PropagationPolicy| policies.push(policy);
         served(hub, reading.list(POLICY, plural, each).await?)?;
+    }
+    let waits = |policy: &PropagationPolicy| !policy.spec.dependent_overrides.is_empty();
+    if policies.iter().any(waits) {
+        let overrides = &mut objects.overrides;
+        for plural in ["overridepolicies", "clusteroverridepolicies"] {
+            let each = |policy: OverridePolicy| {
+                overrides.insert((policy.metadata.namespace, policy.metadata.name));
+            };
+            reading.list(POLICY, plural, each).await?;
+        }
     }
     let rollouts = &mut objects.rollouts;
     for plural in ["rolloutpolicies", "clusterrolloutpolicies"] {

@@ -7,6 +7,7 @@ use lockgate_api::policy::Suspension;
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, RolloutPolicy, keys, names};
 use lockgate_engine::dependencies::is_attached;
 use lockgate_engine::gate::{Holds, ReleaseInput, is_about, suspended_by};
+use lockgate_engine::pending::left_unplaced;
 
 use crate::status::objects::{Known, Objects};
 use crate::status::report::State;
@@ -137,7 +138,7 @@ pub(crate) fn binding(binding: &Binding, objects: &Objects) -> Whole {
                 ..UNSUMMED
             }),
         };
-        applied += usize::from(known.is_some_and(|known| known.applied == Some(true)));
+        applied += usize::from(known.is_some_and(|known| known.applied == Some(true) && known.current));
         let ready = known
             .and_then(|known| known.status)
             .map(|status| crate::status::objects::ready(&binding.spec.resource.kind, status));
@@ -221,7 +222,13 @@ pub(crate) fn whole(binding: &Binding, worst: Option<State>) -> (State, String) 
     match worst {
         Some(worst) if alone => candidates.push((worst, needed_by(binding))),
         Some(worst) => candidates.push((worst, String::new())),
-        None if scheduled.is_none() => candidates.push((State::Waiting, "it is not placed yet".to_owned())),
+        None if scheduled.is_none() => {
+            let elsewhere = left_unplaced(&binding.spec);
+            candidates.push((
+                State::Waiting,
+                elsewhere.unwrap_or_else(|| "it is not placed yet".to_owned()),
+            ));
+        }
         None => candidates.push((State::Healthy, String::new())),
     }
     // The list is never empty: the match above adds one.

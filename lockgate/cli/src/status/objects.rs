@@ -3,8 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_api::{Binding, Cluster, Condition, PropagationPolicy, RolloutPolicy, Work, keys, names};
+use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{Claim, ClaimKind};
-use lockgate_engine::observe::{OBSERVED, UNDISPUTED};
+use lockgate_engine::observe::{NOT_YET, OBSERVED, UNDISPUTED};
 use serde_json::Value;
 
 use crate::status::judge;
@@ -16,6 +17,8 @@ pub(crate) struct Objects {
     pub(crate) policies: Vec<PropagationPolicy>,
     /// Rollout policies of both kinds.
     pub(crate) rollouts: Vec<RolloutPolicy>,
+    /// The overrides of both kinds, by namespace and name; read where a policy waits for some.
+    pub(crate) overrides: std::collections::BTreeSet<(String, String)>,
     /// Bindings of both kinds.
     pub(crate) bindings: Vec<Binding>,
     /// For a report about one template or cluster: its Works.
@@ -104,6 +107,29 @@ impl Objects {
         }
     }
 
+    /// What a policy waits for before it activates anything: overrides that are not there.
+    pub(crate) fn awaits(&self, policy: &PropagationPolicy) -> Option<String> {
+        let names = &policy.spec.dependent_overrides;
+        let plural = if policy.is_cluster_scoped() {
+            "clusteroverridepolicies"
+        } else {
+            "overridepolicies"
+        };
+        if self.hides(plural) {
+            // Nobody can tell, and whoever may not look can ask.
+            return (!names.is_empty())
+                .then(|| format!("it may wait for the overrides {}", names.join(", ")));
+        }
+        let namespace = &policy.metadata.namespace;
+        let is_there = |name: &String| self.overrides.contains(&(namespace.clone(), name.clone()));
+        let missing: Vec<&str> = names
+            .iter()
+            .filter(|name| !is_there(name))
+            .map(String::as_str)
+            .collect();
+        (!missing.is_empty()).then(|| format!("it waits for the overrides {}", missing.join(", ")))
+    }
+
     /// The policy with this permanent id.
     pub(crate) fn policy(&self, id: &str) -> Option<&PropagationPolicy> {
         self.policies
@@ -136,10 +162,8 @@ pub(crate) struct WorkView {
     pub(crate) suspended: bool,
     /// Who holds it back beside the policy that places it, and why.
     pub(crate) suspended_by: String,
-    /// What the manifest is: kind, namespace and name.
-    pub(crate) kind: String,
-    pub(crate) namespace: String,
-    pub(crate) object: String,
+    /// What the manifest is. Names of Works carry no group and not every character of a name, so that two objects may share one.
+    pub(crate) object: TemplateId,
     /// The replicas that the member is told, for what has some.
     pub(crate) replicas: Option<i64>,
     pub(crate) applied: Option<Condition>,
@@ -156,7 +180,6 @@ impl WorkView {
     pub(crate) fn of(work: Work) -> Option<Self> {
         let cluster = names::cluster_of(&work.metadata.namespace)?.to_owned();
         let manifest = work.spec.workload.manifests.first().unwrap_or(&Value::Null);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let suspended = work.is_suspended();
         let seen = work
             .status
@@ -166,9 +189,7 @@ impl WorkView {
             .unwrap_or_default();
         Some(Self {
             cluster,
-            kind: text(&manifest["kind"]),
-            namespace: text(&manifest["metadata"]["namespace"]),
-            object: text(&manifest["metadata"]["name"]),
+            object: TemplateId::of(manifest),
             replicas: wanted(manifest),
             generation: work.metadata.generation,
             deleting: work.metadata.deleting(),
@@ -187,6 +208,15 @@ impl WorkView {
             status: seen.status,
             name: work.metadata.name,
         })
+    }
+
+    /// Whether it carries that object. Versions of a group are the same objects.
+    pub(crate) fn carries(&self, id: &TemplateId) -> bool {
+        let object = &self.object;
+        object.group() == id.group()
+            && object.kind == id.kind
+            && object.namespace == id.namespace
+            && object.name == id.name
     }
 
     /// Why the member did not take it, if it did not.
@@ -236,11 +266,14 @@ impl<'a> Known<'a> {
     }
 
     pub(crate) fn from_summary(item: &'a AggregatedStatusItem, held: Option<&'a str>) -> Self {
-        let refused = !item.applied_message.is_empty();
+        // What is on its way was applied in an older version.
+        let is_older = !item.applied && item.applied_message == NOT_YET;
+        let refused = !item.applied && !item.applied_message.is_empty() && !is_older;
+        let applied = item.applied || is_older;
         Self {
-            applied: (item.applied || refused).then_some(item.applied),
+            applied: (applied || refused).then_some(applied),
             message: &item.applied_message,
-            current: true,
+            current: !is_older,
             disputed: if item.applied { &item.applied_message } else { "" },
             suspended: held.is_some(),
             suspended_by: held.unwrap_or_default(),

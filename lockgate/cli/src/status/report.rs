@@ -231,6 +231,9 @@ pub(crate) struct PolicyLine {
     /// How many are not well.
     pub(crate) not_well: usize,
     pub(crate) state: State,
+    /// What of the policy itself has no effect, and why.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) reason: String,
     #[serde(skip)]
     pub(crate) ask: String,
 }

@@ -70,9 +70,14 @@ fn fleet(report: &FleetReport, style: Style) -> String {
 /// The first line: how much there is, and how much of it is not well.
 fn verdict(report: &FleetReport, paint: Paint) -> String {
     let clusters = report.clusters.iter().filter(|cluster| !cluster.well()).count();
+    let policies = report.policies.iter().filter(|policy| !policy.reason.is_empty());
+    let policies = policies.count();
     let mut bad = Vec::new();
     if !report.not_well.is_empty() {
         bad.push(plural(report.not_well.len(), "template"));
+    }
+    if policies > 0 {
+        bad.push(plural(policies, "policy"));
     }
     if clusters > 0 {
         bad.push(plural(clusters, "cluster"));
@@ -80,13 +85,9 @@ fn verdict(report: &FleetReport, paint: Paint) -> String {
     let (judgement, tone) = match bad.as_slice() {
         [] => ("all is well".to_owned(), Tone::Good),
         bad => {
-            let one = report.not_well.len() + clusters == 1;
+            let one = report.not_well.len() + policies + clusters == 1;
             (
-                format!(
-                    "{} {} not well",
-                    bad.join(" and "),
-                    if one { "is" } else { "are" }
-                ),
+                format!("{} {} not well", listed(&bad), if one { "is" } else { "are" }),
                 Tone::Bad,
             )
         }
@@ -100,6 +101,14 @@ fn verdict(report: &FleetReport, paint: Paint) -> String {
     )
 }
 
+/// `this`, `this and that`, `this, that and more`.
+fn listed(words: &[String]) -> String {
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 fn plural(count: usize, noun: &str) -> String {
     match (count, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
@@ -109,7 +118,7 @@ fn plural(count: usize, noun: &str) -> String {
 }
 
 fn policy(report: &PolicyReport, style: Style) -> String {
-    let mut text = heading(&report.policy.policy, report.policy.state, style);
+    let mut text = heading(&report.policy.policy, policy_state(&report.policy), style);
     let line = &report.policy;
     let mut fields = Fields::default();
     fields.add("generation", &line.generation.to_string());
@@ -147,7 +156,7 @@ fn cluster(report: &ClusterReport, style: Style) -> String {
         ("True", _) => State::Failing,
         _ => State::Unknown,
     };
-    let mut text = heading(&format!("Cluster {}", line.cluster), state, style);
+    let mut text = heading(&format!("Cluster {}", line.cluster), state.cell(), style);
     let mut fields = Fields::default();
     fields.add("version", &line.version);
     fields.add("endpoint", &line.endpoint);
@@ -165,7 +174,7 @@ fn cluster(report: &ClusterReport, style: Style) -> String {
 }
 
 fn template(report: &TemplateReport, style: Style) -> String {
-    let mut text = heading(&report.template, report.state, style);
+    let mut text = heading(&report.template, report.state.cell(), style);
     let mut fields = Fields::default();
     if let Some(policy) = &report.policy {
         let generation = match policy.generation {
@@ -259,22 +268,31 @@ fn templates(lines: &[TemplateLine], title: &'static str, style: Style) -> Table
     table
 }
 
+/// How a policy is, the same wherever it is shown.
+fn policy_state(line: &PolicyLine) -> Cell {
+    match (line.claimed, line.suspended) {
+        (0, _) if line.state == State::Healthy => Cell::new("• Claims nothing", Tone::Faint),
+        (1.., true) => State::Suspended.min(line.state).cell(),
+        _ => line.state.cell(),
+    }
+}
+
 fn policies(lines: &[PolicyLine], style: Style) -> Table {
     let mut headers = vec!["POLICY", "STATUS", "CLAIMED", "APPLIED", "PENDING", "NOT WELL"];
     if style.wide {
         headers.extend(["PRIORITY", "GENERATION", "ACTIVATION"]);
     }
+    // Most policies are as their templates are, and have nothing to say of themselves.
+    let reasons = lines.iter().any(|line| !line.reason.is_empty());
+    if reasons {
+        headers.push("REASON");
+    }
     let mut table = Table::new(&headers);
     for line in lines {
-        let state = match (line.claimed, line.suspended) {
-            (0, _) => Cell::new("• Claims nothing", Tone::Faint),
-            (_, true) => State::Suspended.min(line.state).cell(),
-            _ => line.state.cell(),
-        };
         let number = |n: usize| Cell::from(n.to_string());
         let mut cells = vec![
             line.policy.as_str().into(),
-            state,
+            policy_state(line),
             number(line.claimed),
             number(line.applied),
             number(line.pending),
@@ -286,6 +304,9 @@ fn policies(lines: &[PolicyLine], style: Style) -> Table {
                 line.generation.to_string().into(),
                 Cell::from(if line.lazy { "Lazy" } else { "at once" }),
             ]);
+        }
+        if reasons {
+            cells.push(line.reason.as_str().into());
         }
         table.row(cells);
     }
@@ -330,9 +351,9 @@ fn or_dash(text: &str) -> Cell {
     if text.is_empty() { "-".into() } else { text.into() }
 }
 
-fn heading(name: &str, state: State, style: Style) -> String {
+fn heading(name: &str, state: Cell, style: Style) -> String {
     let mut table = Table::new(&["", ""]);
-    table.row(vec![Cell::new(name, Tone::Strong), state.cell()]);
+    table.row(vec![Cell::new(name, Tone::Strong), state]);
     table.render(style.paint, false)
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_api::{Binding, Cluster, Condition, RolloutPolicy, names};
-use lockgate_engine::claim::{Claim, propagation_differs};
+use lockgate_engine::claim::{Claim, propagation_differs, skip_kind};
 use lockgate_engine::place;
 use lockgate_engine::{TemplateId, gate};
 use serde_json::Value;
 
 use crate::preview;
-use crate::status::claim::{claim_name, policy_name};
+use crate::status::claim::{asked, claim_name, policy_name};
 use crate::status::judge;
 use crate::status::objects::{Known, Objects, WorkView, ready};
 use crate::status::report::{ConditionLine, HeldLine, PlaceLine, PolicyRef, Rejected, State, TemplateReport};
@@ -19,41 +19,52 @@ use crate::status::why;
 /// What is known about a template. `object` is none when it is gone and something of it is left.
 pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Objects) -> TemplateReport {
     let binding = objects.bindings.iter().find(|binding| is_of(binding, id));
+    let deleting = object.is_some_and(lockgate_engine::object::deleting);
+    let gone = object.is_none() || deleting;
     let clusters = match binding {
-        Some(binding) if objects.hides("works") => summary(binding, objects),
-        binding => places(id, binding, objects),
+        Some(binding) if objects.hides("works") => summary(binding, gone, objects),
+        binding => places(id, binding, gone, objects),
     };
     let worst = clusters.iter().map(|line| line.state).min();
     let claim = object
+        // What the control plane writes carries marks of what it is about, and belongs to no policy.
+        .filter(|_| !skip_kind(&id.api_version, &id.kind))
         .and_then(Claim::on_template)
         .or_else(|| binding.and_then(|binding| Claim::on_binding(&binding.metadata)));
     let mut notes = Vec::new();
-    let state = match (binding, worst) {
-        (Some(binding), worst) => {
+    let why = match (object, binding) {
+        (Some(template), None) => Some(why::without_binding(id, template, claim.as_ref(), objects)),
+        (Some(template), Some(_)) if !gone => why::with_binding(id, template),
+        _ => None,
+    };
+    let state = match binding {
+        Some(binding) => {
             let (state, reason) = judge::whole(binding, worst);
             // That it could not be placed is said by the condition, which is shown.
             notes.extend(Some(reason).filter(|reason| !reason.is_empty() && state != State::NotPlaced));
-            match object {
-                Some(_) => {
-                    notes.extend(difference(claim.as_ref(), binding, objects));
-                    state
-                }
-                None => {
-                    notes.push("the template is gone, and what is left of it goes next".into());
-                    State::Leaving
-                }
+            if gone {
+                let how = if deleting { "is being deleted" } else { "is gone" };
+                notes.push(format!("the template {how}, and what is left of it goes next"));
+                State::Leaving
+            } else {
+                notes.extend(difference(claim.as_ref(), binding, objects));
+                state
             }
         }
-        (None, Some(worst)) => worst,
-        (None, None) if claim.is_some() => State::Waiting,
-        (None, None) => State::NotPropagated,
+        None if deleting && worst.is_some() => State::Leaving,
+        None => worst.unwrap_or(State::Healthy),
+    };
+    let state = match why.as_ref().and_then(|why| why.state) {
+        // What goes is no worse for not being sent.
+        Some(_) if state == State::Leaving => state,
+        Some(own) => state.min(own),
+        None => state,
     };
     let mut next = match rollouts(object, objects).next() {
         Some(policy) if state == State::Suspended => resume(id, policy),
         _ => next(id, state, binding, claim.as_ref(), &clusters, objects),
     };
-    if binding.is_none() {
-        let why = why::without_binding(id, object, claim.as_ref(), objects);
+    if let Some(why) = why {
         notes.extend(why.notes);
         next = why.next.unwrap_or(next);
     }
@@ -104,14 +115,13 @@ fn held_line(policy: &RolloutPolicy) -> HeldLine {
 
 /// The command that ends what a rollout policy holds back.
 fn resume(id: &TemplateId, policy: &RolloutPolicy) -> String {
-    let scope = match id.namespace.as_str() {
+    if policy.metadata.namespace == id.namespace && policy.metadata.name == crate::suspend::policy_name(id) {
+        return format!("lockgate resume {}", asked(id));
+    }
+    let scope = match policy.metadata.namespace.as_str() {
         "" => String::new(),
         namespace => format!(" -n {namespace}"),
     };
-    if policy.metadata.namespace == id.namespace && policy.metadata.name == crate::suspend::policy_name(id) {
-        return format!("lockgate resume {}/{}{scope}", id.kind.to_lowercase(), id.name);
-    }
-    let scope = if policy.is_cluster_scoped() { "" } else { &scope };
     format!(
         "kubectl delete {} {}{scope}",
         policy.kind().to_lowercase(),
@@ -179,13 +189,14 @@ fn difference(claim: Option<&Claim>, binding: &Binding, objects: &Objects) -> Op
     })
 }
 
-/// One line for each cluster that the template should be in, is in, or is leaving.
-fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<PlaceLine> {
+/// One line for each cluster that the template should be in, is in, or is leaving; once it is gone, for those where
+/// something of it is left.
+fn places(id: &TemplateId, binding: Option<&Binding>, gone: bool, objects: &Objects) -> Vec<PlaceLine> {
     let work_name = names::work_name(&id.kind, &id.namespace, &id.name);
     let works: BTreeMap<&str, &WorkView> = objects
         .works
         .iter()
-        .filter(|work| work.name == work_name)
+        .filter(|work| work.name == work_name && work.carries(id))
         .map(|work| (work.cluster.as_str(), work))
         .collect();
     let targets = binding.map(judge::targets).unwrap_or_default();
@@ -199,6 +210,7 @@ fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<
     };
     let mut lines: Vec<PlaceLine> = targets
         .iter()
+        .filter(|(cluster, _)| !gone || works.contains_key(cluster.as_str()))
         .map(|(cluster, replicas)| {
             place_line(
                 id,
@@ -241,12 +253,14 @@ fn places(id: &TemplateId, binding: Option<&Binding>, objects: &Objects) -> Vec<
     lines
 }
 
-/// One line for each cluster that the template should be in, by the binding's own summary.
-fn summary(binding: &Binding, objects: &Objects) -> Vec<PlaceLine> {
+/// The same by the binding's own summary.
+fn summary(binding: &Binding, gone: bool, objects: &Objects) -> Vec<PlaceLine> {
     let wanted = judge::targets(binding);
     let items = &binding.status.aggregated_status;
     let lines = judge::binding(binding, objects).places.into_iter();
+    let is_left = |cluster: &str| items.iter().any(|item| item.cluster_name == cluster);
     lines
+        .filter(|(cluster, _)| !gone || is_left(cluster))
         .map(|(cluster, (state, reason))| {
             let item = items.iter().find(|item| item.cluster_name == cluster);
             let status = item.and_then(|item| item.status.as_ref());
@@ -340,7 +354,7 @@ fn next(
     } else {
         format!(" -n {}", id.namespace)
     };
-    let object = format!("{}/{}{scope}", id.kind.to_lowercase(), id.name);
+    let object = asked(id);
     match state {
         State::Failing => {
             let line = places.iter().find(|line| line.state == State::Failing);
@@ -350,7 +364,10 @@ fn next(
             }
             match line.map(|line| (line.reason.contains("already exist"), line.work.split_once('/'))) {
                 Some((true, _)) => {
-                    format!("kubectl annotate {object} work.karmada.io/conflict-resolution=overwrite")
+                    // What is there may say abort.
+                    format!(
+                        "kubectl annotate --overwrite {object} work.karmada.io/conflict-resolution=overwrite"
+                    )
                 }
                 Some((false, Some((namespace, name)))) => {
                     format!("kubectl describe work {name} -n {namespace}")

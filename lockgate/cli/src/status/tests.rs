@@ -6,6 +6,8 @@ use std::path::Path;
 use lockgate_api::names;
 use serde_json::{Value, json};
 
+mod reasons;
+
 use super::*;
 use crate::status::objects::{Objects, WorkView};
 use lockgate_engine::TemplateId;
@@ -203,7 +205,7 @@ fn what_rollout_policies_hold_back() {
         },
     ]));
     for work in &mut objects.works {
-        if work.object == "web" && work.cluster == "member2" {
+        if work.object.name == "web" && work.cluster == "member2" {
             work.suspended = true;
             work.suspended_by = "RolloutPolicy shop/web-deployment: checking the schema".to_owned();
         }
@@ -318,7 +320,7 @@ fn hubs_in_which_all_is_well() {
     well.policies.retain(|policy| policy.metadata.name == "readers");
     well.bindings
         .retain(|binding| binding.metadata.name == "reader-clusterrole");
-    well.works.retain(|work| work.kind == "ClusterRole");
+    well.works.retain(|work| work.object.kind == "ClusterRole");
     well.clusters.retain(|cluster| cluster.metadata.name != "member3");
     well.counts = fleet::count(well.works.iter());
     let report = Report::Fleet(fleet::fleet(None, &well));

@@ -3,24 +3,31 @@
 use std::sync::Arc;
 
 use lockgate_api::policy::ResourceSelector;
-use lockgate_api::{PropagationPolicy, keys, names};
+use lockgate_api::{Binding, PropagationPolicy, keys, names};
 use lockgate_engine::claim::{Claim, SkipReason, in_cluster_namespace, skip_template};
 use lockgate_engine::selector::{PolicyIndex, compile_labels};
 use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
 
-use crate::status::claim::{claim_name, policy_name};
+use crate::status::claim::{asked, claim_name, policy_name, template_of};
 use crate::status::objects::Objects;
+use crate::status::report::State;
+use crate::status::template::is_of;
 
 /// Policies that are explained one by one.
 const EXPLAINED: usize = 5;
 
-/// Why a template has no binding, and what may be done about it.
-#[derive(Debug, Default)]
+/// The longest name that an object may have.
+const LONGEST: usize = 253;
+
+/// Why a template is not propagated, or not any more, and what may be done about it.
+#[derive(Debug)]
 pub(crate) struct Why {
     pub(crate) notes: Vec<String>,
     /// None if there is nothing better than usual.
     pub(crate) next: Option<String>,
+    /// How it is for that, unless it is worse somewhere; none if that is no reason for not being well.
+    pub(crate) state: Option<State>,
 }
 
 impl Why {
@@ -28,6 +35,7 @@ impl Why {
         Self {
             notes: vec![note.into()],
             next: None,
+            state: Some(State::NotPropagated),
         }
     }
 
@@ -35,18 +43,31 @@ impl Why {
         self.next = Some(command.into());
         self
     }
+
+    fn state(mut self, state: impl Into<Option<State>>) -> Self {
+        self.state = state.into();
+        self
+    }
+}
+
+/// Why a template that has a binding is not looked at any more, if it is not.
+pub(crate) fn with_binding(id: &TemplateId, template: &Value) -> Option<Why> {
+    let mut why = match skip_template(template) {
+        // Whoever runs the controllers may have named other namespaces, and somebody did bind it.
+        None | Some(SkipReason::SystemNamespace) => return overlong(id),
+        Some(reason) => skip(id, template, reason),
+    };
+    why.notes.push("what was sent of it stays as it is".into());
+    Some(why.state(State::Frozen))
 }
 
 /// Why a template has no binding.
 pub(crate) fn without_binding(
     id: &TemplateId,
-    object: Option<&Value>,
+    template: &Value,
     claim: Option<&Claim>,
     objects: &Objects,
 ) -> Why {
-    let Some(template) = object else {
-        return Why::default();
-    };
     let namespace = id.kind == "Namespace" && id.group().is_empty();
     if let Some(why) = skipped(id, template, namespace) {
         return why;
@@ -56,63 +77,95 @@ pub(crate) fn without_binding(
         return Why::because(in_cluster_namespace(place)).next(format!("lockgate status cluster/{place}"));
     }
     if let Some(claim) = claim {
-        return Why::because(claimed(claim, objects));
+        return unnameable(id, objects).unwrap_or_else(|| claimed(id, claim, objects));
     }
     if namespace {
-        return Why::because("namespaces are sent to every cluster without a policy");
+        // It stands for itself, and its Works for a binding.
+        let works = objects.works.iter().any(|work| work.carries(id));
+        let state = (!works).then_some(State::NotPropagated);
+        return Why::because("namespaces are sent to every cluster without a policy").state(state);
     }
     let mut policies = PolicyIndex::default();
     for policy in &objects.policies {
         policies.insert(Arc::new(policy.clone()));
     }
-    match policies.best(template) {
-        None => Why {
+    let Some(policy) = policies.best(template) else {
+        return Why {
             notes: no_match(template, objects),
             next: None,
-        },
-        Some(policy) => Why {
-            notes: [
-                Some(format!(
-                    "{} matches it and has not claimed it yet{}",
-                    policy_name(policy),
-                    missing_overrides(policy)
-                )),
-                objects.silence(),
-            ]
-            .into_iter()
-            .flatten()
-            .collect(),
-            next: Some(format!("lockgate status {} --watch", asked(id))),
-        },
+            state: Some(State::NotPropagated),
+        };
+    };
+    if let Some(why) = unnameable(id, objects) {
+        return why;
     }
+    let mut why = Why::because(format!(
+        "{} matches it and has not claimed it yet{}",
+        policy_name(policy),
+        waits(policy, objects)
+    ));
+    why.notes.extend(objects.silence());
+    why.next(format!("lockgate status {} --watch", asked(id)))
 }
 
-fn claimed(claim: &Claim, objects: &Objects) -> String {
-    match objects.policy(&claim.id) {
-        None if objects.is_gone(claim) => {
-            format!("{} claims it and is not there any more", claim_name(claim))
-        }
-        None => format!("{} claims it", claim_name(claim)),
-        Some(policy) if policy.spec.is_lazy() => format!(
+fn claimed(id: &TemplateId, claim: &Claim, objects: &Objects) -> Why {
+    let name = claim_name(claim);
+    let why = match objects.policy(&claim.id) {
+        None if objects.is_gone(claim) => Why::because(format!("{name} claims it and is not there any more")),
+        None => Why::because(format!("{name} claims it")),
+        Some(policy) if policy.spec.is_lazy() => Why::because(format!(
             "pending: {} is Lazy and came after the template, so nothing is sent until the template changes",
             policy_name(policy)
-        ),
-        Some(policy) => format!(
+        )),
+        // If that lasts, the reason is the hub's answer to the one who tried.
+        Some(policy) => Why::because(format!(
             "{} claims it and its binding is not written yet{}",
             policy_name(policy),
-            missing_overrides(policy)
-        ),
-    }
+            waits(policy, objects)
+        ))
+        .next(format!("kubectl events --for {}", asked(id))),
+    };
+    why.state(State::Waiting)
 }
 
-fn missing_overrides(policy: &PropagationPolicy) -> String {
-    if policy.spec.dependent_overrides.is_empty() {
-        return String::new();
+fn waits(policy: &PropagationPolicy, objects: &Objects) -> String {
+    let what = objects.awaits(policy);
+    what.map_or_else(String::new, |what| format!(": {what}"))
+}
+
+/// Why a template cannot have a binding of its own, by the name that it would have.
+fn unnameable(id: &TemplateId, objects: &Objects) -> Option<Why> {
+    if let Some(why) = overlong(id) {
+        return Some(why);
     }
-    format!(
-        ": it waits for the overrides {}",
-        policy.spec.dependent_overrides.join(", ")
-    )
+    let name = names::binding_name(&id.kind, &id.name);
+    let is_it = |binding: &&Binding| {
+        binding.metadata.name == name && binding.metadata.namespace == id.namespace && !is_of(binding, id)
+    };
+    let holder = objects.bindings.iter().find(is_it)?;
+    let other = template_of(holder);
+    let note = format!(
+        "its binding would be named {name}, and that is the binding of {} {} {}: nothing of it is sent; rename one of the two \
+         objects",
+        other.api_version, other.kind, other.name
+    );
+    Some(Why::because(note).next(format!("lockgate status {}", asked(&other))))
+}
+
+/// Whether the names of what would be written for a template are too long.
+fn overlong(id: &TemplateId) -> Option<Why> {
+    let binding = names::binding_name(&id.kind, &id.name);
+    let work = names::work_name(&id.kind, &id.namespace, &id.name);
+    let (what, length) = match (binding.len(), work.len()) {
+        (length, _) if length > LONGEST => ("binding", length),
+        (_, length) if length > LONGEST => ("Works", length),
+        _ => return None,
+    };
+    let note = format!(
+        "its name is too long: that of its {what} would have {length} characters, and at most {LONGEST} are allowed; give it a \
+         shorter one"
+    );
+    Some(Why::because(note).next(format!("kubectl events --for {}", asked(id))))
 }
 
 /// Why an object is not propagated, whatever the policies say.
@@ -122,17 +175,8 @@ fn skipped(id: &TemplateId, template: &Value, namespace: bool) -> Option<Why> {
         let note = "it goes to the clusters of its PlacementBindings, and not by propagation policies";
         return Some(Why::because(note).next(command));
     }
-    match skip_template(template) {
-        Some(SkipReason::ClaimedBy) => {
-            let owner = object::label(template, keys::CLAIMED_BY).unwrap_or_default();
-            let note = format!(
-                "the label {}={owner} leaves it to somebody else",
-                keys::CLAIMED_BY
-            );
-            return Some(Why::because(note).next(unlabel(id, keys::CLAIMED_BY)));
-        }
-        Some(reason) => return Some(Why::because(reason.message()).next(elsewhere)),
-        None => {}
+    if let Some(reason) = skip_template(template) {
+        return Some(skip(id, template, reason));
     }
     if object::deleting(template) {
         return Some(Why::because("it is being deleted").next(elsewhere));
@@ -156,19 +200,22 @@ fn skipped(id: &TemplateId, template: &Value, namespace: bool) -> Option<Why> {
     })
 }
 
+fn skip(id: &TemplateId, template: &Value, reason: SkipReason) -> Why {
+    if reason != SkipReason::ClaimedBy {
+        return Why::because(reason.message()).next("lockgate status");
+    }
+    let owner = object::label(template, keys::CLAIMED_BY).unwrap_or_default();
+    let note = format!(
+        "the label {}={owner} leaves it to somebody else",
+        keys::CLAIMED_BY
+    );
+    Why::because(note).next(unlabel(id, keys::CLAIMED_BY))
+}
+
 /// The command that tells where a Policy is, if it is one: no binding says it.
 pub(crate) fn rollout_of_policy(id: &TemplateId) -> Option<String> {
     let is_policy = id.kind == "Policy" && id.group() == "policy.open-cluster-management.io";
     is_policy.then(|| format!("lockgate rollout status {}", asked(id)))
-}
-
-/// A template as commands name it.
-fn asked(id: &TemplateId) -> String {
-    let kind = id.kind.to_lowercase();
-    match id.namespace.as_str() {
-        "" => format!("{kind}/{}", id.name),
-        namespace => format!("{kind}/{} -n {namespace}", id.name),
-    }
 }
 
 /// The command that takes a label off.

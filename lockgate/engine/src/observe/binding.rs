@@ -14,8 +14,8 @@ use super::{Health, cut, is_applied, stamp};
 /// The longest reason of a failure to place that is kept, in characters.
 const FAILURE: usize = 4096;
 
-/// What is on its way, and is no failure.
-const NOT_YET: &str = "The newest content is not applied yet";
+/// What a binding says of a cluster for which something newer is on its way; it is no failure.
+pub const NOT_YET: &str = "The newest content is not applied yet";
 
 /// Whether what was activated could not be carried out: it was not placed, or some cluster refuses it.
 pub fn is_failing(status: &BindingStatus) -> bool {
