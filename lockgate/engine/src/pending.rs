@@ -164,6 +164,15 @@ fn applied(policies: &PolicyIndex, binding: Option<&Binding>, record: Option<&Re
     })
 }
 
+/// Why nothing is placed here, if it is left to somebody else or to a later time.
+pub fn left_unplaced(spec: &BindingSpec) -> Option<String> {
+    if spec.suspension.as_ref().and_then(|s| s.scheduling) == Some(true) {
+        return Some("placing it is suspended".to_owned());
+    }
+    let others = !spec.scheduler_name.is_empty() && spec.scheduler_name != SCHEDULER;
+    others.then(|| format!("the scheduler {:?} places it", spec.scheduler_name))
+}
+
 /// What activating a policy would do to a template.
 fn effect(input: &PendingInput<'_>, binding: Option<&Binding>, policy: &PropagationPolicy) -> Effect {
     let before = binding.map(|binding| &binding.spec);
@@ -172,13 +181,8 @@ fn effect(input: &PendingInput<'_>, binding: Option<&Binding>, policy: &Propagat
         fields: before.map_or_else(Vec::new, |before| fields(before, &spec)),
         ..Effect::default()
     };
-    let suspended = spec.suspension.as_ref().and_then(|s| s.scheduling) == Some(true);
-    if suspended {
-        effect.trouble = Some("placing it is suspended".to_owned());
-        return effect;
-    }
-    if !spec.scheduler_name.is_empty() && spec.scheduler_name != SCHEDULER {
-        effect.trouble = Some(format!("the scheduler {:?} places it", spec.scheduler_name));
+    effect.trouble = left_unplaced(&spec);
+    if effect.trouble.is_some() {
         return effect;
     }
     let last = binding.map(LastPlaced::of).unwrap_or_default();
