@@ -87,7 +87,7 @@ fn verdict(report: &FleetReport, paint: Paint) -> String {
         bad => {
             let one = report.not_well.len() + policies + clusters == 1;
             (
-                format!("{} {} not well", listed(&bad), if one { "is" } else { "are" }),
+                format!("{} {} not well", listed(bad), if one { "is" } else { "are" }),
                 Tone::Bad,
             )
         }
