@@ -34,7 +34,7 @@ pub(crate) use template::is_behind;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
 pub use work::{
     APPLIED, OBSERVED, RECREATE_FAILED, UNDISPUTED, applied, dispatching, disputed, has_copy, is_applied,
-    suspended, unobserved,
+    is_observed, suspended, unobserved,
 };
 
 /// How a member object does.
@@ -132,23 +132,23 @@ pub fn observe(live: &Value) -> Observed {
     observe_by(live, None).0
 }
 
-/// As [`observe`], by scripts where there are some. Of an object whose status cannot be told nothing is known, and what a
-/// script does not answer is not known either.
+/// As [`observe`], by scripts where there are some. What a script does not answer is not known. How an object does is seen on
+/// the object itself, also where its status cannot be kept: a failure is not hidden by what is written beside it.
 pub fn observe_by(live: &Value, interpreter: Option<&Interpreter>) -> (Observed, Option<Trouble>) {
     let reflected = match interpreter.and_then(|interpreter| interpreter.reflect(live)) {
         None => reflected(live),
         Some(told) => told.map_err(|error| Trouble::of_script(&error)),
     };
-    let status = match reflected {
-        Ok(status) => status,
-        Err(trouble) => return (Observed::default(), Some(trouble)),
+    let (status, unreflected) = match reflected {
+        Ok(status) => (status, None),
+        Err(trouble) => (None, Some(trouble)),
     };
-    let (health, trouble) = match interpreter.and_then(|interpreter| interpreter.health(live)) {
+    let (health, unjudged) = match interpreter.and_then(|interpreter| interpreter.health(live)) {
         None => (health::health(live), None),
         Some(Ok(health)) => (health, None),
         Some(Err(error)) => (Health::Unknown, Some(Trouble::of_script(&error))),
     };
-    (Observed { status, health }, trouble)
+    (Observed { status, health }, unreflected.or(unjudged))
 }
 
 /// The part of the status that is kept by what is known of its kind.

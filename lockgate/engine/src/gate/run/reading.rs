@@ -6,7 +6,7 @@ use lockgate_api::{Condition, ObjectMeta, Work, keys};
 use serde_json::Value;
 
 use super::{Marks, Seen};
-use crate::observe::{Health, has_rule, is_applied, is_behind};
+use crate::observe::{Health, has_rule, is_applied, is_behind, is_observed};
 
 /// What a member was told, as its Work says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +82,13 @@ pub fn seen(work: &Work, judged: bool) -> Seen {
     if is_behind(work, object.status.as_ref()) {
         return Seen::Unknown;
     }
+    if !is_observed(work) {
+        // Nobody can say of what its health speaks, so that it is no success and no recovery. That it is not well counts.
+        return match Health::parse(&object.health) {
+            Health::Unhealthy => Seen::UnderWay,
+            Health::Healthy | Health::Unknown => Seen::Unknown,
+        };
+    }
     match Health::parse(&object.health) {
         Health::Unhealthy if object.status.as_ref().is_some_and(has_given_up) => Seen::Bad,
         Health::Unhealthy => Seen::UnderWay,
@@ -140,8 +147,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::observe::{STATUS_BYTES, observe_by, unobserved};
 
-    fn seen_of(kind: &str, health: &str, status: Value, judged: bool) -> Seen {
+    fn work(kind: &str, health: &str, status: &Value) -> Work {
         let (group, kind) = kind.split_once('/').unwrap_or(("", kind));
         let work = json!({
             "metadata": {"generation": 1},
@@ -152,7 +160,34 @@ mod tests {
                 }],
             },
         });
-        seen(&serde_json::from_value(work).unwrap(), judged)
+        serde_json::from_value(work).unwrap()
+    }
+
+    #[test]
+    fn what_nobody_can_say_is_no_success() {
+        let live = |ready: &str, log: usize| {
+            json!({
+                "apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "ark"},
+                "status": {"conditions": [{"type": "Ready", "status": ready}], "log": "x".repeat(log)},
+            })
+        };
+        for (ready, log, judged, expected) in [
+            ("True", 0, false, Seen::Well),
+            ("False", 0, false, Seen::UnderWay),
+            ("Unknown", 0, false, Seen::Applied),
+            ("True", STATUS_BYTES, false, Seen::Unknown),
+            ("True", STATUS_BYTES, true, Seen::Unknown),
+            ("Unknown", STATUS_BYTES, false, Seen::Unknown),
+            // It failed, and what it writes beside that does not hide it.
+            ("False", STATUS_BYTES, false, Seen::UnderWay),
+        ] {
+            let (observed, trouble) = observe_by(&live(ready, log), None);
+            let status = observed.status.unwrap_or_default();
+            let mut work = work("example.com/Boat", observed.health.as_str(), &status);
+            let told = trouble.map(|trouble| unobserved(&trouble, Timestamp::UNIX_EPOCH));
+            work.status.conditions.extend(told);
+            assert_eq!(seen(&work, judged), expected, "{ready} {log} {judged}");
+        }
     }
 
     #[test]
@@ -181,7 +216,7 @@ mod tests {
             ("batch/Job", "Healthy", failed, true, Seen::Well),
         ] {
             assert_eq!(
-                seen_of(kind, health, status, judged),
+                seen(&work(kind, health, &status), judged),
                 expected,
                 "{kind} {health} {judged}"
             );

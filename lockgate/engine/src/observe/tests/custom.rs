@@ -94,7 +94,11 @@ fn a_status_that_is_too_long_is_left_out_and_told() {
     assert_eq!((seen.health, trouble), (Health::Healthy, None));
     assert!(seen.status.is_some());
     let (seen, trouble) = observe_by(&boat(STATUS_BYTES), None);
-    assert_eq!(seen, Observed::default());
+    let unkept = |health: Health| Observed { status: None, health };
+    assert_eq!(seen, unkept(Health::Healthy));
+    let mut failing = boat(STATUS_BYTES);
+    failing["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+    assert_eq!(observe_by(&failing, None).0, unkept(Health::Unhealthy));
     let trouble = trouble.unwrap();
     assert_eq!(trouble.reason, "StatusTooLong");
     assert!(
@@ -122,7 +126,7 @@ fn a_status_that_is_too_long_is_left_out_and_told() {
     let (seen, trouble) = seen_by(3);
     assert_eq!((seen.status, trouble), (Some(json!({"log": "xxx"})), None));
     let (seen, trouble) = seen_by(STATUS_BYTES);
-    assert_eq!(seen, Observed::default());
+    assert_eq!(seen, unkept(Health::Healthy));
     let trouble = trouble.unwrap();
     assert_eq!(
         (trouble.reason, trouble.event),
