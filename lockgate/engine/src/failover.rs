@@ -81,12 +81,16 @@ pub fn leaving(input: &FailoverInput<'_>) -> Leave {
     for target in &input.spec.clusters {
         let name = target.name.as_str();
         let causes = [tainted(input, name), failed(input, name, &leave.unhealthy_since)];
-        let Some(cause) = causes.into_iter().flatten().min_by_key(|cause| cause.due) else {
+        let (due, later): (Vec<Cause<'_>>, _) =
+            (causes.into_iter().flatten()).partition(|cause| cause.due <= input.now);
+        // Also where there is a cause already: it may be one for which the cluster cannot be left.
+        let next = leave.next.into_iter().chain(later.iter().map(|cause| cause.due));
+        leave.next = next.min();
+        // The taint comes first, since when it may ever be: where the application fails it may stay.
+        let Some(cause) = due.into_iter().next() else {
             continue;
         };
-        if cause.due > input.now {
-            leave.next = Some(leave.next.map_or(cause.due, |next| next.min(cause.due)));
-        } else if (input.held)(name) {
+        if (input.held)(name) {
             leave.paused.push(name.to_owned());
         } else {
             let mut task = task(input, name, target.replicas, &cause);

@@ -483,3 +483,36 @@ fn each_cause_is_tried_by_itself_after_all() {
     assert_eq!(tried(&[("a", fails)]), ["a"]);
     assert!(is_failing(&task("a", fails)) && !is_failing(&task("a", taint)));
 }
+
+#[test]
+fn a_taint_counts_where_the_application_failed_before() {
+    let spec = spec(
+        json!({"clusters": [{"name": "a"}, {"name": "b"}], "propagateDeps": true,
+        "failover": {"application": {"decisionConditions": {"tolerationSeconds": 60}}, "cluster": {"purgeMode": "Directly"}}}),
+    );
+    let taint = json!([{"key": "k", "effect": "NoExecute", "timeAdded": at(70).to_string()}]);
+    let clusters = [cluster("a", taint), cluster("b", json!([]))];
+    let tolerations = json!([{"key": "k", "operator": "Exists", "tolerationSeconds": 50}]);
+    let tolerations: Vec<Toleration> = serde_json::from_value(tolerations).unwrap();
+    let decided = |now: i64| {
+        leaving(&FailoverInput {
+            spec: &spec,
+            tolerations: &tolerations,
+            clusters: &clusters,
+            health: &[("a".to_owned(), "Unhealthy".to_owned())].into(),
+            unhealthy_since: &[("a".to_owned(), at(0))].into(),
+            status: &|_| None,
+            carried: None,
+            stateful: false,
+            held: &|_| false,
+            now: at(now),
+        })
+    };
+    for (now, is_direct_now, next) in [(100, false, Some(120)), (120, true, None)] {
+        let leave = decided(now);
+        assert_eq!(leave.tasks.len(), 1, "{now}");
+        assert_eq!(is_direct(&leave.tasks[0]), is_direct_now, "{now}");
+        assert_eq!(is_failing(&leave.tasks[0]), !is_direct_now, "{now}");
+        assert_eq!(leave.next, next.map(at), "{now}");
+    }
+}
