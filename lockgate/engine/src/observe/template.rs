@@ -18,7 +18,7 @@ use lockgate_api::work::Work;
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
-use super::{Health, count, is_applied};
+use super::{Health, count, has_copy, is_applied};
 
 /// What one cluster says about the template.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,8 @@ pub struct MemberReport<'a> {
     pub health: Health,
     /// Whether it took its Work as it is now.
     pub applied: bool,
+    /// Whether it has a copy of some content: this one, or one before it while newer is on its way, or was refused.
+    pub has_copy: bool,
     /// Whether its Work holds the template as it is now, and what was seen is no older than that.
     pub current: bool,
     /// Whether nothing is sent to it for now. Nobody waits for such a cluster while there are others.
@@ -47,6 +49,7 @@ impl<'a> MemberReport<'a> {
             status,
             health: seen.map_or(Health::Unknown, |seen| Health::parse(&seen.health)),
             applied: is_applied(work),
+            has_copy: has_copy(work),
             current: current && !is_behind(work, status),
             suspended: work.is_suspended(),
         }
@@ -59,6 +62,7 @@ impl<'a> MemberReport<'a> {
             status: None,
             health: Health::Unknown,
             applied: false,
+            has_copy: false,
             current: false,
             suspended: false,
         }

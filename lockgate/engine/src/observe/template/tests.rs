@@ -30,6 +30,7 @@ fn reports(statuses: &[Value]) -> Vec<MemberReport<'_>> {
             status: (!status.is_null()).then_some(status),
             health: Health::Healthy,
             applied: true,
+            has_copy: true,
             current: true,
             suspended: false,
         })
@@ -343,8 +344,24 @@ fn what_is_nowhere_has_no_replicas() {
     }
     // Who took it has it, whether anybody there says so or not.
     let mut taken = refused;
-    taken[1].applied = true;
+    taken[1].has_copy = true;
     assert_eq!(aggregate_template(&object, &taken, at(0)), None);
+    // What is there runs on while newer content is on its way, or was refused; gone is what the member has not.
+    let work = |applied: &str, of: i64, has: bool| -> Work {
+        let last = has.then(|| json!({"workGeneration": 1, "version": "gen:1", "uid": "x"}));
+        let applied = json!({"type": "Applied", "status": applied, "observedGeneration": of});
+        let status = json!({"conditions": [applied], "lastApplied": last});
+        serde_json::from_value(json!({"metadata": {"generation": 2}, "status": status})).expect("a Work")
+    };
+    for (applied, of, has, stays) in [
+        ("True", 1, true, true),
+        ("False", 2, true, true),
+        ("False", 2, false, false),
+    ] {
+        let work = work(applied, of, has);
+        let told = aggregate_template(&object, &[MemberReport::of("member1", &work, false)], at(0));
+        assert_eq!(told.is_none(), stays, "{applied} {of} {has}");
+    }
     for (kind, status) in [
         (
             "Service",
@@ -380,6 +397,7 @@ fn messages_name_no_more_clusters_than_fit() {
             status: Some(&spoken),
             health: Health::Unhealthy,
             applied: true,
+            has_copy: true,
             current: true,
             suspended: false,
         })

@@ -118,11 +118,11 @@ pub(super) fn counts_replicas(kind: Kind) -> bool {
     )
 }
 
-/// Whether no cluster has it: none took its Work, or there is none.
+/// Whether no cluster has it: none has a copy, of whatever content, or there is none.
 pub(super) fn is_nowhere(members: &[MemberReport<'_>]) -> bool {
     members
         .iter()
-        .all(|member| member.status.is_none() && !member.applied)
+        .all(|member| member.status.is_none() && !member.has_copy)
 }
 
 /// Whether a template is all there in no cluster: it asks for no replicas.

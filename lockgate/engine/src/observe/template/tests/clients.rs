@@ -160,6 +160,7 @@ fn told(mut object: Value, members: &[Member], counts: Counts) -> Value {
             status: seen.status.as_ref(),
             health: seen.health,
             applied: member.applied,
+            has_copy: member.applied || member.live.is_some(),
             current: member.current,
             suspended: false,
         })
