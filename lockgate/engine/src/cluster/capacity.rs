@@ -89,6 +89,10 @@ impl Capacity {
             for (resource, amount) in &pod.takes {
                 *sums.entry(resource.clone()).or_default() += times * i128::from(*amount);
             }
+            // Pods ask for whatever they like: what none asks for any more has no place.
+            if times < 0 {
+                sums.retain(|_, sum| *sum != 0);
+            }
         };
         let Some(node) = &pod.node else {
             add(&mut self.allocating);
@@ -96,8 +100,7 @@ impl Capacity {
         };
         let used = self.used.entry(node.clone()).or_default();
         add(used);
-        // Every pod takes one of `pods`, so that none is left on a node where nothing is counted.
-        if used.get("pods").is_none_or(|pods| *pods <= 0) {
+        if used.is_empty() {
             self.used.remove(node);
         }
     }
@@ -356,6 +359,24 @@ mod tests {
         capacity.pod("a", "y", Some(&pod("n1", "3", "Succeeded")));
         assert_eq!(counts(&capacity), [0, 0, 3]);
         assert!(capacity.used.is_empty(), "nothing is kept of what is gone");
+        let odd = |node: &str, number: i32| {
+            let mut pod = pod(node, "1", "Pending");
+            let requests = &mut pod["spec"]["containers"][0]["resources"]["requests"];
+            requests[format!("example.com/odd-{number}")] = json!("1");
+            pod
+        };
+        capacity.pod("a", "waits", None);
+        for node in ["", "n1"] {
+            capacity.pod("a", "stays", Some(&pod(node, "1", "Pending")));
+            for number in 0..9 {
+                capacity.pod("a", "odd", Some(&odd(node, number)));
+            }
+            capacity.pod("a", "odd", None);
+            let kept = [Some(&capacity.allocating), capacity.used.get("n1")];
+            let kept = kept.into_iter().flatten().flat_map(|sums| sums.keys());
+            assert_eq!(kept.collect::<Vec<_>>(), ["cpu", "memory", "pods"], "{node}");
+            capacity.pod("a", "stays", None);
+        }
     }
 
     #[test]
