@@ -7,7 +7,8 @@
 //! What always holds:
 //! - Equal inputs give equal output, and [`inputs_digest`] says whether they are equal without rendering. A Work is
 //!   rendered again only when that digest moves, so that another version of this code moves nothing.
-//! - A manifest is the same object as its template: overrides change what is in it, never its kind, name or namespace.
+//! - A manifest is the same object as its template: overrides change what is in it, never its group, kind, name or
+//!   namespace.
 //! - What the hub keeps for itself on templates is not sent.
 
 mod digest;

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::AppliedRule;
-use crate::object;
+use crate::object::{self, TemplateId};
 use crate::selector;
 
 /// A rule that matters for one template in one cluster.
@@ -314,6 +314,7 @@ fn unknown_operator(operator: &str) -> String {
 /// Which object a manifest is. The Work and everything that looks for it on members is named after it.
 struct Identity {
     has_version: bool,
+    group: String,
     kind: String,
     namespace: String,
     name: String,
@@ -323,6 +324,7 @@ impl Identity {
     fn of(manifest: &Value) -> Self {
         Self {
             has_version: !object::text(manifest, "apiVersion").is_empty(),
+            group: TemplateId::of(manifest).group().to_owned(),
             kind: object::text(manifest, "kind").to_owned(),
             namespace: object::meta_text(manifest, "namespace").to_owned(),
             name: object::meta_text(manifest, "name").to_owned(),
@@ -333,6 +335,11 @@ impl Identity {
         // Another version is fine where the member has another.
         if self.has_version && object::text(manifest, "apiVersion").is_empty() {
             let message = "an override must leave a text here: no server takes an object without its version";
+            return Err(Misfit::new("/apiVersion", message));
+        }
+        if TemplateId::of(manifest).group() != self.group {
+            let message =
+                "an override may change the version here, and not the group: that would be another object";
             return Err(Misfit::new("/apiVersion", message));
         }
         let parts = [

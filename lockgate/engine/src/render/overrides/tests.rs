@@ -219,6 +219,8 @@ fn an_object_stays_the_same_object() {
         ("/metadata/name", json!("other")),
         ("/metadata/namespace", json!("other")),
         ("/kind", json!("StatefulSet")),
+        ("/apiVersion", json!("extensions/v1beta1")),
+        ("/apiVersion", json!("v1")),
         ("/metadata", json!({})),
         ("", json!({"kind": "Deployment"})),
     ] {
