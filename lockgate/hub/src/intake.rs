@@ -267,7 +267,7 @@ pub(crate) fn binding(state: &State, change: &Change) {
     let (Some(key), Some(id)) = (change.key(), new.or(old).map(template::template_of)) else {
         return;
     };
-    needs::binding(state, key, &id, old, new);
+    needs::binding(state, key, old, new);
     neighbours::binding(state, old, new, &id);
     priority::note(state, &id, old, new);
     let kind = (id.api_version.clone(), id.kind.clone());

@@ -84,16 +84,18 @@ impl Needs {
         })
     }
 
-    fn follow(&self, id: &TemplateId, before: &BTreeSet<Key>, after: &BTreeSet<Key>) {
+    /// A binding is of another version of its template, or is needed by others than it was.
+    fn follow(&self, before: &Following, after: &Following) {
         if before == after {
             return;
         }
         let dependents = &mut self.inner.write().dependents;
-        for referrer in before.difference(after) {
-            remove(dependents, referrer, id);
+        for referrer in &before.referrers {
+            remove(dependents, referrer, &before.id);
         }
-        for referrer in after {
-            dependents.entry(referrer.clone()).or_default().insert(id.clone());
+        for referrer in &after.referrers {
+            let ids = dependents.entry(referrer.clone()).or_default();
+            ids.insert(after.id.clone());
         }
     }
 
@@ -183,23 +185,32 @@ pub(crate) fn needed_by(binding: &Binding) -> Vec<Dependency> {
         .unwrap_or_default()
 }
 
-/// The bindings that need this one.
-fn referrers(binding: Option<&Binding>) -> BTreeSet<Key> {
-    let snapshots = binding.into_iter().flat_map(|binding| &binding.spec.required_by);
-    snapshots
-        .map(|snapshot| Key::new(&snapshot.namespace, &snapshot.name))
-        .collect()
+/// A template that goes where others need it.
+#[derive(Default, PartialEq)]
+struct Following {
+    id: TemplateId,
+    /// The bindings that need it.
+    referrers: BTreeSet<Key>,
+}
+
+impl Following {
+    fn of(binding: Option<&Binding>) -> Self {
+        let Some(binding) = binding.filter(|binding| !binding.spec.required_by.is_empty()) else {
+            return Self::default();
+        };
+        let snapshots = binding.spec.required_by.iter();
+        Self {
+            id: template::template_of(binding),
+            referrers: snapshots
+                .map(|snapshot| Key::new(&snapshot.namespace, &snapshot.name))
+                .collect(),
+        }
+    }
 }
 
 /// A binding changed: what it needs, or needed, is looked at again if that matters there.
-pub(crate) fn binding(
-    state: &State,
-    key: &Key,
-    id: &TemplateId,
-    old: Option<&Binding>,
-    new: Option<&Binding>,
-) {
-    let (before, after) = (referrers(old), referrers(new));
+pub(crate) fn binding(state: &State, key: &Key, old: Option<&Binding>, new: Option<&Binding>) {
+    let (before, after) = (Following::of(old), Following::of(new));
     let (old, new) = (Referring::of(old), Referring::of(new));
     if old == new && before == after {
         return;
@@ -209,7 +220,7 @@ pub(crate) fn binding(
         ids.filter_map(|id| state.needs.cycle(id)).flatten()
     };
     let mut told: BTreeSet<TemplateId> = on_the_way().collect();
-    state.needs.follow(id, &before, &after);
+    state.needs.follow(&before, &after);
     if old != new {
         state.needs.put(key, new.needed.clone());
     }
@@ -284,8 +295,12 @@ mod tests {
         needs.put(&key("raft"), vec![named("ark")]);
         assert_eq!(way(), None);
         // The selector means the raft.
-        let (nobody, by) = (BTreeSet::new(), BTreeSet::from([key("ark")]));
-        needs.follow(&id("raft"), &nobody, &by);
+        let nobody = Following::default();
+        let by = Following {
+            id: id("raft"),
+            referrers: BTreeSet::from([key("ark")]),
+        };
+        needs.follow(&nobody, &by);
         assert_eq!(way().as_deref(), Some("raft ark"));
         // What lingers because it was needed before is not needed now.
         for other in [named("other"), selected("Raft")] {
@@ -293,8 +308,21 @@ mod tests {
             assert_eq!(way(), None);
         }
         needs.put(&key("ark"), vec![selected("Boat")]);
-        needs.follow(&id("raft"), &by, &nobody);
+        needs.follow(&by, &nobody);
         assert_eq!(way(), None);
+        assert_eq!(needs.dependents(&key("ark")), BTreeSet::new());
+        // A binding that goes over to another version follows as that.
+        let newer = |version: &str| Following {
+            id: TemplateId {
+                api_version: format!("example.com/{version}"),
+                ..id("raft")
+            },
+            referrers: by.referrers.clone(),
+        };
+        needs.follow(&nobody, &newer("v1"));
+        needs.follow(&newer("v1"), &newer("v2"));
+        assert_eq!(needs.dependents(&key("ark")), BTreeSet::from([newer("v2").id]));
+        needs.follow(&newer("v2"), &nobody);
         assert_eq!(needs.dependents(&key("ark")), BTreeSet::new());
     }
 }
