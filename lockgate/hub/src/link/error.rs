@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+/// The longest message of a server that is kept, in bytes.
+const MESSAGE: usize = 4096;
+
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
@@ -73,6 +76,17 @@ impl LinkError {
         }
     }
 
+    /// Whether the server says no to what was written: it cannot be read, is too large, or does not fit the schema.
+    pub(crate) fn is_about_content(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused {
+                code: 400 | 413 | 422,
+                ..
+            }
+        )
+    }
+
     /// How long the server wants to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -117,7 +131,9 @@ impl Status {
         let message = if self.message.is_empty() {
             excerpt(body)
         } else {
-            self.message
+            let mut message = self.message;
+            message.truncate(message.floor_char_boundary(MESSAGE));
+            message
         };
         match code {
             404 if !details.name.is_empty() => LinkError::NotFound,

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use lockgate_api::work::{LastApplied, ManifestStatus, WorkStatus};
 use lockgate_api::{Condition, Work, keys, names};
-use lockgate_engine::observe::{self, Health, Trouble};
+use lockgate_engine::observe::{self, Trouble};
 use lockgate_engine::{TemplateId, object};
 use serde_json::Value;
 
@@ -120,23 +120,18 @@ impl Told {
         self
     }
 
-    /// This without what was seen, which the hub does not store; none if there is nothing to leave out, or if the hub says
-    /// nothing about it.
+    /// This without the status that was seen, which the hub does not store; none if there is nothing to leave out, or if the hub
+    /// says nothing about it. How the object does is known all the same.
     fn without_seen(&self, error: &PassError) -> Option<Self> {
         let seen = self.seen.as_ref().filter(|seen| seen.status.is_some())?;
-        let PassError::Link {
-            error: error @ LinkError::Refused { .. },
-            ..
-        } = error
-        else {
+        let PassError::Link { error, .. } = error else {
             return None;
         };
         let seen = ManifestStatus {
             status: None,
-            health: Health::Unknown.as_str().to_owned(),
             ..seen.clone()
         };
-        error.is_refusal().then(|| Self {
+        error.is_about_content().then(|| Self {
             seen: Some(seen),
             trouble: Some(Trouble::refused(&error.to_string())),
             ..self.clone()
@@ -450,13 +445,13 @@ mod tests {
         assert_eq!((&*observed.status, &*observed.reason), ("False", "StatusRefused"));
         assert!(observed.message.ends_with("too much"));
         let seen = &status.manifest_statuses[0];
-        assert_eq!((&seen.status, &*seen.health), (&None, "Unknown"));
+        assert_eq!((&seen.status, &*seen.health), (&None, "Healthy"));
         // The next time it says the same, also later.
         let later = Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(60);
         assert_eq!(less.status(&status, later), status);
         // There is nothing to leave out, or it is not what was refused.
         assert!(told(None).without_seen(&refused(413)).is_none());
-        for error in [refused(401), refused(503), PassError::Again] {
+        for error in [refused(401), refused(403), refused(503), PassError::Again] {
             assert!(told(Some(Value::Bool(true))).without_seen(&error).is_none());
         }
     }

@@ -45,23 +45,23 @@ pub(super) fn blame(state: &State, id: &TemplateId, written: Result<(), PassErro
         PassError::Link {
             what,
             error:
-                LinkError::Refused {
+                ref refusal @ LinkError::Refused {
                     code,
-                    reason,
-                    message,
+                    ref reason,
+                    ref message,
                 },
-        } if is_about_content(code) => {
+        } if refusal.is_about_content() => {
             let interpreter = state.interpreter(&id.api_version, &id.kind);
             let script = interpreter
                 .as_ref()
                 .and_then(|one| one.script(Operation::Aggregate));
             let message = match script {
-                Some(script) => script.refused(&message).to_string(),
-                None => message,
+                Some(script) => script.refused(message).to_string(),
+                None => message.clone(),
             };
             let error = LinkError::Refused {
                 code,
-                reason,
+                reason: reason.clone(),
                 message,
             };
             PassError::Link { what, error }
@@ -82,18 +82,13 @@ pub(super) fn complaint(
         (
             Ok(_),
             Err(PassError::Link {
-                error: LinkError::Refused { code, message, .. },
+                error: error @ LinkError::Refused { message, .. },
                 ..
             }),
-        ) if is_about_content(*code) => message.clone(),
+        ) if error.is_about_content() => message.clone(),
         (Ok(_), Err(_)) => Condition::find(before, AGGREGATED)?.message.clone(),
     };
     Some(("ScriptFailed", message))
-}
-
-/// Whether a refusal is about what was written: it cannot be read, is too large, or does not fit the schema.
-fn is_about_content(code: u16) -> bool {
-    matches!(code, 400 | 413 | 422)
 }
 
 #[cfg(test)]
