@@ -279,6 +279,7 @@ impl Hub {
             works_by_name: Default::default(),
             works_marked: Default::default(),
             names_waited_for: Default::default(),
+            bindings_waited_for: Default::default(),
             lost_bindings: Default::default(),
             keepsakes: Default::default(),
             bound_kinds: Default::default(),

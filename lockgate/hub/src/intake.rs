@@ -19,13 +19,13 @@ use crate::needs;
 use crate::neighbours;
 use crate::rollouts;
 use crate::state::{self, State, WALK};
-use crate::template::{self, REPORT_AFTER, disputes, priority};
+use crate::template::{self, REPORT_AFTER, disputes, owning, priority};
 use crate::vanished;
 
 use self::waking::{tell_rollout, wake_waiting_for_override};
 pub(crate) use self::waking::{
-    wake_bound, wake_fleet, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namesakes,
-    wake_namespaces, wake_selected, wake_unplaced,
+    wake_bound, wake_fleet, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namespaces,
+    wake_selected, wake_unplaced,
 };
 
 #[derive(Deserialize)]
@@ -321,11 +321,10 @@ pub(crate) fn work(state: &State, change: &Change) {
     } else {
         state.works_marked.lock().remove(key);
     }
-    if change.new.is_none() {
-        let waiting = state.names_waited_for.lock().remove(&*key.name);
-        for id in waiting.into_iter().flatten() {
-            state.templates.add(id, WALK);
-        }
+    match &change.new {
+        None => owning::wake_waiting(state, &key.name),
+        Some(cached) if !cached.terminating => state.keepsakes.returned(key),
+        Some(_) => {}
     }
     if change.new.is_none()
         && let Some(cluster) = names::cluster_of(&key.namespace)
@@ -336,7 +335,9 @@ pub(crate) fn work(state: &State, change: &Change) {
     }
     let told = |cached: &Option<Arc<Cached>>| {
         let mut head = cached.as_ref().and_then(|cached| head(cached))?;
-        head.id = head.id.map(|id| template::of_copy(state, id));
+        head.id = head
+            .id
+            .map(|id| template::of_work(state, &head.work.metadata, id));
         Some(head)
     };
     if change.new.is_none()

@@ -14,8 +14,9 @@ use serde_json::Value;
 
 use crate::cache::Key;
 use crate::events::EventTarget;
+use crate::head::head;
 use crate::state::{self, State};
-use crate::template::{self, PassError, Suspended, derived_id, put_rendered};
+use crate::template::{self, PassError, Suspended, derived_id, owning, put_rendered};
 
 /// Sends one namespace to every member.
 pub(crate) async fn pass(state: &State, name: &str, again: bool) -> Result<(), PassError> {
@@ -141,8 +142,17 @@ fn work(
     again: bool,
 ) -> Result<Option<Work>, RenderError> {
     let execution = names::execution_namespace(&cluster.metadata.name);
-    let work_name = names::work_name("Namespace", "", name);
-    let old: Option<Work> = state::work(&state.caches.works, &Key::new(&execution, &work_name));
+    let id = lockgate_engine::TemplateId::of(namespace);
+    let key = Key::new(&execution, &owning::work_name(&id));
+    let cached = state.caches.works.get(&key);
+    let known = cached.as_ref().and_then(|cached| head(cached));
+    if let Some(owner) = owning::taken_by(state, &id, &key, known.as_ref()) {
+        return Err(RenderError::NameTaken {
+            work: key.name.to_string(),
+            owner: owner.to_string(),
+        });
+    }
+    let old: Option<Work> = cached.and_then(|cached| state::parse(&cached));
     if let Some(old) = &old
         && (old.metadata.deleting()
             || old.metadata.label(keys::CRB_ID).is_some()

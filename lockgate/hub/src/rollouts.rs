@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lockgate_api::rollout_policy::{RolloutRun, RolloutStatus, RunCluster, RunSummary};
-use lockgate_api::{Binding, Condition, RolloutPolicy, names};
+use lockgate_api::{Binding, Condition, RolloutPolicy};
 use lockgate_engine::TemplateId;
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::{Act, Member, Phase, Run};
@@ -20,7 +20,7 @@ use crate::chores::Chore;
 use crate::clock::seconds;
 use crate::head::head;
 use crate::state::{State, WALK};
-use crate::template;
+use crate::template::{self, owning};
 
 /// How many templates that are not done a policy's status names.
 const RUNS: usize = 20;
@@ -129,7 +129,7 @@ pub(crate) fn forget(state: &State, id: &TemplateId) {
 /// Somebody has looked at a template for the first time since the start: who waited for that may go on.
 fn looked(state: &State, id: &TemplateId) {
     template::wake_after(state, id);
-    for work in state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name)) {
+    for work in state.works_named(&owning::work_name(id)) {
         if head(&work).is_some_and(|head| head.work.metadata.deleting()) {
             state.members.wake(&work.key);
         }

@@ -104,6 +104,8 @@ pub(crate) struct State {
     pub(crate) status_disputes: Mutex<HashMap<TemplateId, StatusDispute>>,
     /// The templates that wait for the name of a Work, which another has.
     pub(crate) names_waited_for: Mutex<HashMap<String, BTreeSet<TemplateId>>>,
+    /// The same for the name of a binding.
+    pub(crate) bindings_waited_for: Mutex<HashMap<Key, BTreeSet<TemplateId>>>,
     /// Bindings that somebody deleted and that are to be made again, and those of templates that were replaced by others of
     /// their name.
     pub(crate) lost_bindings: Mutex<HashMap<TemplateId, LostBinding>>,

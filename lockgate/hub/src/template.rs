@@ -15,6 +15,7 @@ mod interpreting;
 pub(crate) mod keepsakes;
 mod leaving;
 mod needed;
+pub(crate) mod owning;
 mod placing;
 pub(crate) mod priority;
 pub(crate) mod refusals;
@@ -43,7 +44,6 @@ use serde_json::Value;
 use crate::cache::Key;
 use crate::chores::Chore;
 use crate::events::EventTarget;
-use crate::head::Head;
 use crate::link::LinkError;
 use crate::neighbours;
 use crate::policies;
@@ -53,6 +53,7 @@ pub(crate) use departures::Departures;
 pub(crate) use gone::{Presence, presence};
 pub(crate) use holding::{Suspended, is_failover_paused, wake_after};
 pub(crate) use leaving::WAITING_FOR_TURN;
+pub(crate) use owning::of_work;
 pub(crate) use report::report;
 pub(crate) use revisions::Stored;
 pub use works::derived_id;
@@ -176,6 +177,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         && !is_for(binding, id)
     {
         // Names of bindings carry no group, so that two kinds of one name share them. The first keeps it.
+        owning::wait_for_binding(state, id);
         let resource = &binding.spec.resource;
         let message = format!(
             "binding {} belongs to {} {}; rename one of the two objects",
@@ -506,21 +508,6 @@ pub(crate) fn is_namespace(id: &TemplateId) -> bool {
     id.kind == "Namespace" && id.api_version == "v1"
 }
 
-/// The template that a copy was made from: an override may have given the copy another version, which the hub need not
-/// follow.
-pub(crate) fn of_copy(state: &State, copy: TemplateId) -> TemplateId {
-    let versions = state.kinds.versions(copy.group(), &copy.kind);
-    if let [only] = versions.as_slice()
-        && only.resource.api_version() == copy.api_version
-    {
-        return copy;
-    }
-    let binding = state
-        .binding(&binding_key(&copy))
-        .filter(|binding| is_for(binding, &copy));
-    binding.map_or(copy, |binding| template_of(&binding))
-}
-
 /// The template of a binding.
 pub(crate) fn template_of(binding: &Binding) -> TemplateId {
     let resource = &binding.spec.resource;
@@ -545,23 +532,6 @@ pub(crate) fn scope_keys(id: &TemplateId) -> (&'static str, &'static str) {
     } else {
         (keys::RB_ID, keys::RB_FINALIZER)
     }
-}
-
-/// Whether a Work was made from this template, whatever became of its binding.
-fn is_bound_copy(head: &Head, id: &TemplateId) -> bool {
-    head.work.metadata.label(scope_keys(id).0).is_some()
-        && head.id.as_ref().is_some_and(|copy| {
-            copy.kind == id.kind
-                && copy.group() == id.group()
-                && copy.namespace == id.namespace
-                && copy.name == id.name
-        })
-}
-
-/// What else a Work was made from by a binding, if not from this template: names of Works are hashes, and two may be the same.
-fn other_owner<'h>(head: &'h Head, id: &TemplateId) -> Option<&'h TemplateId> {
-    let is_bound = head.work.metadata.label(scope_keys(id).0).is_some();
-    head.id.as_ref().filter(|_| is_bound && !is_bound_copy(head, id))
 }
 
 /// The id of a binding, which its Works carry.

@@ -14,9 +14,6 @@ use crate::kinds::KindId;
 use crate::state::{self, State, WALK};
 use crate::template::WAITING_FOR_TURN;
 
-/// The group of roles, whose names may hold what names of other objects may not.
-const ROLES: &str = "rbac.authorization.k8s.io";
-
 #[derive(Deserialize)]
 struct PlacedHead {
     spec: PlacedHeadSpec,
@@ -235,34 +232,6 @@ pub(crate) fn wake_inside(state: &State, namespace: &str) {
                 name: cached.key.name.to_string(),
             };
             state.templates.add_bulk(id, WALK);
-        }
-    }
-}
-
-/// A template and its binding are gone: others whose binding has the same name may have waited for it. They are of another
-/// group, or their names differ in what a binding's name leaves out, which only those of roles may.
-pub(crate) fn wake_namesakes(state: &State, gone: &TemplateId) {
-    let freed = names::binding_name(&gone.kind, &gone.name);
-    for ((api_version, kind), served) in state.kinds.all() {
-        if !kind.eq_ignore_ascii_case(&gone.kind) {
-            continue;
-        }
-        let mates = if served.resource.group == ROLES {
-            served.cache.list_in(&gone.namespace)
-        } else {
-            let mate = served.cache.find(&gone.namespace, &gone.name);
-            mate.into_iter().collect()
-        };
-        for mate in mates {
-            let id = TemplateId {
-                api_version: api_version.clone(),
-                kind: kind.clone(),
-                namespace: gone.namespace.clone(),
-                name: mate.key.name.to_string(),
-            };
-            if id != *gone && names::binding_name(&id.kind, &id.name) == freed {
-                state.templates.add(id, WALK);
-            }
         }
     }
 }

@@ -99,20 +99,17 @@ pub(crate) async fn pass(
         Edited::No => {}
         Edited::Doubted => {
             // It is rendered again, and the member keeps what it has until then.
-            let id = template::of_copy(state, TemplateId::of(manifest));
-            if work
-                .metadata
-                .controller()
-                .is_some_and(|owner| owner.kind == "Namespace")
-            {
-                state.namespaces.add(id.name, state::RENDER);
-            } else {
-                state.templates.add(id, state::RENDER);
+            match namespace_of(&work) {
+                Some(namespace) => state.namespaces.add(namespace.clone(), state::RENDER),
+                None => {
+                    let id = template::of_work(state, &work.metadata, TemplateId::of(manifest));
+                    state.templates.add(id, state::RENDER);
+                }
             }
             return Err(SendError::NotYet("the Work is rendered again".into()));
         }
         Edited::Yes if work.is_suspended() => {}
-        Edited::Yes if is_pending(state, manifest) => {
+        Edited::Yes if is_pending(state, &work, manifest) => {
             return Err(SendError::NotYet("the Work is about to be rendered again".into()));
         }
         Edited::Yes => {
@@ -276,9 +273,18 @@ enum Edited {
 }
 
 /// Whether what renders a manifest is on its way.
-fn is_pending(state: &State, manifest: &Value) -> bool {
-    let id = template::of_copy(state, TemplateId::of(manifest));
-    (template::is_namespace(&id) && state.namespaces.is_pending(&id.name)) || state.templates.is_pending(&id)
+fn is_pending(state: &State, work: &Work, manifest: &Value) -> bool {
+    let id = template::of_work(state, &work.metadata, TemplateId::of(manifest));
+    let namespace = namespace_of(work).or_else(|| template::is_namespace(&id).then_some(&id.name));
+    namespace.is_some_and(|name| state.namespaces.is_pending(name)) || state.templates.is_pending(&id)
+}
+
+/// The Namespace that goes everywhere by itself, if a Work is of one.
+fn namespace_of(work: &Work) -> Option<&String> {
+    let owner = work.metadata.controller();
+    owner
+        .filter(|owner| owner.kind == "Namespace")
+        .map(|owner| &owner.name)
 }
 
 /// Whether somebody edited the manifest by hand: only what was rendered is sent. A manifest that the server keeps in another

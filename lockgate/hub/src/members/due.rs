@@ -4,20 +4,21 @@
 //! removal, if a failover purges directly, or if an unjoin was told to. A Work that somebody deleted by hand is made again, as it was,
 //! and the member is not touched.
 
-use lockgate_api::{Cluster, Condition, Work, keys, names};
+use lockgate_api::{Cluster, Condition, Work, keys};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::Claim;
 use lockgate_engine::cluster::Workloads;
 use lockgate_engine::failover;
 use lockgate_engine::gate::{self, Removal};
 use lockgate_engine::observe;
+use serde_json::Value;
 
 use super::dispatching::SendError;
 use crate::cache::Key;
 use crate::head::head;
 use crate::namespaces;
 use crate::state::{self, State};
-use crate::template::{self, Presence};
+use crate::template::{self, Presence, owning};
 
 /// What happens to the member's object.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub(crate) fn may_leave(state: &State, cluster: &Cluster, work: &Work) -> Result
     let (Workloads::Delete, Some(manifest)) = (Workloads::of(cluster), manifest) else {
         return Ok(());
     };
-    let id = TemplateId::of(manifest);
+    let id = template_behind(state, work, manifest);
     if template::is_namespace(&id) {
         // It would take everything in it along.
         let inside = state
@@ -97,13 +98,18 @@ pub(crate) fn may_leave(state: &State, cluster: &Cluster, work: &Work) -> Result
 
 /// Whether a cluster was told of a copy and refused it.
 fn is_refused(state: &State, id: &TemplateId, cluster: &str) -> bool {
-    let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    let key = Key::new(&names::execution_namespace(cluster), &name);
-    let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
-    work.is_some_and(|head| {
+    owning::work_on(state, id, cluster).is_some_and(|(_, head)| {
         let applied = Condition::find(&head.work.status.conditions, observe::APPLIED);
         applied.is_some_and(|applied| !applied.is_true())
     })
+}
+
+/// The template whose copy goes with a Work. A copy that somebody made another object by hand stands for that.
+fn template_behind(state: &State, work: &Work, manifest: &Value) -> TemplateId {
+    let copy = TemplateId::of(manifest);
+    let id = template::of_work(state, &work.metadata, copy.clone());
+    let names = |id: &TemplateId| (id.kind.clone(), id.namespace.clone(), id.name.clone());
+    if names(&id) == names(&copy) { id } else { copy }
 }
 
 /// What happens to the member's object when its Work goes.
@@ -119,7 +125,7 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
     let Some(manifest) = work.spec.workload.manifests.first() else {
         return Ok(Due::Nothing);
     };
-    let id = TemplateId::of(manifest);
+    let id = template_behind(state, work, manifest);
     let binding = state
         .binding(&template::binding_key(&id))
         .filter(|binding| template::is_for(binding, &id));
@@ -174,7 +180,7 @@ pub(crate) async fn due(state: &State, cluster: &str, work: &Work) -> Result<Due
 fn left_namespace(state: &State, id: &TemplateId) -> Due {
     let namespace = state.kinds.served(&id.api_version, &id.kind).and_then(|kind| {
         let cached = kind.cache.get(&Key::new("", &id.name))?;
-        state::parse::<serde_json::Value>(&cached)
+        state::parse::<Value>(&cached)
     });
     match namespace {
         Some(namespace) if !namespaces::is_sent(state, &namespace) => Due::Keep,

@@ -311,8 +311,8 @@ impl Lane {
         if state.tellings.is_pending(&key) {
             return;
         }
-        let id = state.caches.works.get(&key).and_then(|cached| head(&cached)?.id);
-        let id = id.map(|id| template::of_copy(state, id));
+        let head = state.caches.works.get(&key).and_then(|cached| head(&cached));
+        let id = head.and_then(|head| Some(template::of_work(state, &head.work.metadata, head.id?)));
         if let Some(id) = id.filter(|id| state.members.is_waited_for(id)) {
             state.reports.add_soon(id, 1, REPORT_AFTER);
         }

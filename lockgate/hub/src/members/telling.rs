@@ -17,7 +17,7 @@ use crate::head::head;
 use crate::link::LinkError;
 use crate::rollouts;
 use crate::state::{self, State};
-use crate::template::{self, PassError, REPORT_AFTER, keepsakes};
+use crate::template::{self, PassError, REPORT_AFTER, keepsakes, owning};
 
 /// What came of a Work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -257,6 +257,11 @@ pub(crate) fn tell(state: &State, key: &Key, work: &Work, outcome: Outcome, live
 pub(crate) fn let_go(state: &State, key: &Key, work: &Work, again: bool) {
     let mut told = Told::of(state, work, Outcome::Over, None);
     told.again = again.then(|| Box::new(work.clone()));
+    if let Some(manifest) = work.spec.workload.manifests.first().filter(|_| again) {
+        // Nobody else has its name meanwhile.
+        let id = template::of_work(state, &work.metadata, TemplateId::of(manifest));
+        state.keepsakes.expect(key, id);
+    }
     state.untold.lock().insert(key.clone(), told);
     state.tellings.add(key.clone(), 1);
 }
@@ -287,8 +292,13 @@ async fn release(state: &State, key: &Key, again: Option<&Work>) -> Result<(), P
         return Ok(());
     };
     keepsakes::forget(state, &work.metadata.uid).await?;
+    if again.is_some() {
+        state.keepsakes.returned(key);
+        // It may not be there for good.
+        owning::wake_waiting(state, &key.name);
+    }
     if let Some(manifest) = work.spec.workload.manifests.first() {
-        let id = template::of_copy(state, TemplateId::of(manifest));
+        let id = template::of_work(state, &work.metadata, TemplateId::of(manifest));
         if template::is_namespace(&id) {
             state.namespaces.add(id.name.clone(), 1);
         }
@@ -327,8 +337,8 @@ pub(crate) async fn pass(state: &State, key: &Key) -> Result<(), PassError> {
     let Some(head) = state.caches.works.get(key).and_then(|cached| head(&cached)) else {
         return Ok(());
     };
-    let id = head.id.map(|id| template::of_copy(state, id));
     let work = head.work;
+    let id = head.id.map(|id| template::of_work(state, &work.metadata, id));
     if work.metadata.deleting() {
         return Ok(());
     }

@@ -4,19 +4,18 @@
 
 use std::sync::Arc;
 
-use lockgate_api::{Binding, ObjectMeta, Work, keys, names};
+use lockgate_api::{Binding, ObjectMeta, Work, keys};
 use lockgate_engine::TemplateId;
 use lockgate_engine::object;
 use serde_json::Value;
 
 use super::keepsakes;
+use super::owning;
 use super::revisions;
 use super::writes::{delete, delete_work, encode_own, replace};
 use super::{PassError, binding_key, is_for, is_namespace, scope_keys};
 use crate::cache::Key;
 use crate::events::EventTarget;
-use crate::head::head;
-use crate::intake;
 use crate::kinds::Kind;
 use crate::link::LinkError;
 use crate::resource::Resource;
@@ -103,9 +102,7 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
     let works = works_of(state, id);
     if binding.is_none() && works.is_empty() {
         keepsakes::forget_binding(state, id).await?;
-        state.verdicts.lock().remove(id);
-        state.unmeasured.lock().remove(id);
-        state.status_disputes.lock().remove(id);
+        forget(state, id);
         return Ok(());
     }
     let made = match (&binding, works.first()) {
@@ -178,16 +175,22 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
         {
             Ok(_) => {
                 cache.forget(&key, &going.metadata.uid);
-                intake::wake_namesakes(state, id);
+                owning::wake_namesakes(state, id);
             }
             Err(PassError::Again) => {}
             Err(error) => return Err(error),
         }
     }
+    forget(state, id);
+    Ok(())
+}
+
+/// Keeps nothing in mind of a template that is gone.
+fn forget(state: &State, id: &TemplateId) {
     state.verdicts.lock().remove(id);
     state.unmeasured.lock().remove(id);
     state.status_disputes.lock().remove(id);
-    Ok(())
+    owning::stop_waiting(state, id);
 }
 
 /// Says that nobody asked for what became of a template, and what would end it.
@@ -208,12 +211,6 @@ fn tell_unknown(state: &State, id: &TemplateId, binding: &Binding, resource: &Re
 
 /// The Works that were made from a template, whatever became of its binding.
 fn works_of(state: &State, id: &TemplateId) -> Vec<Work> {
-    let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    state
-        .works_named(&name)
-        .into_iter()
-        .filter_map(|cached| head(&cached))
-        .filter(|head| super::is_bound_copy(head, id))
-        .map(|head| head.work)
-        .collect()
+    let works = owning::works_of(state, id).into_iter();
+    works.map(|(_, head)| head.work).collect()
 }

@@ -10,9 +10,8 @@ use lockgate_engine::gate::{self, HeldBy, Holds, Marks, Referrer, Release, Relea
 use serde_json::Value;
 
 use super::writes::write_work;
-use super::{PassError, Walk, gating, wake};
+use super::{PassError, Walk, gating, owning, wake};
 use crate::cache::Key;
-use crate::head::head;
 use crate::state::{self, State};
 
 /// Everybody who may hold a template's Works back, beside its own policy.
@@ -101,14 +100,11 @@ impl Walk<'_> {
         };
         let holders = self.holders(binding)?;
         let holds = holders.of(binding);
-        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let mut turned = false;
-        for cached in self.state.works_named(&name) {
-            let Some(head) = head(&cached) else { continue };
+        for (cached, head) in owning::works_of(self.state, self.id) {
             let cluster = names::cluster_of(&cached.key.namespace).unwrap_or_default();
             let suspended = Suspended::on(&holds, cluster);
             if head.work.metadata.deleting()
-                || !super::is_bound_copy(&head, self.id)
                 || suspended.is_said_by(&head.work)
                 || !suspended.is && waits_for_its_turn(&head.work)
             {
@@ -197,15 +193,15 @@ pub(super) fn rollouts_about(state: &State, id: &TemplateId) -> Option<(Vec<Arc<
 
 /// The clusters where a template's Works carry the older mark.
 fn marked(state: &State, id: &TemplateId) -> BTreeSet<String> {
-    let marked = state.works_marked.lock();
-    if marked.is_empty() {
-        return BTreeSet::new();
-    }
-    let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    marked
-        .iter()
-        .filter(|key| *key.name == name)
-        .filter_map(|key| names::cluster_of(&key.namespace).map(str::to_owned))
+    let name = owning::work_name(id);
+    let marked: Vec<Key> = {
+        let marked = state.works_marked.lock();
+        marked.iter().filter(|key| *key.name == name).cloned().collect()
+    };
+    let clusters = marked.iter().filter_map(|key| names::cluster_of(&key.namespace));
+    clusters
+        .filter(|cluster| owning::work_on(state, id, cluster).is_some())
+        .map(str::to_owned)
         .collect()
 }
 

@@ -19,9 +19,31 @@ use crate::state::{self, State, WALK};
 const WORK: &str = "work";
 const BINDING: &str = "binding";
 
-/// What is kept, or may be, by the uid of what it was.
+/// What is kept, or may be, until it is there again.
 #[derive(Default)]
-pub(crate) struct Keepsakes(Mutex<HashMap<String, Resource>>);
+pub(crate) struct Keepsakes {
+    /// In what, by the uid of what it was.
+    kept: Mutex<HashMap<String, Resource>>,
+    /// The templates of Works that go and are made again: until then, too, nobody else has their names.
+    returning: Mutex<HashMap<Key, TemplateId>>,
+}
+
+impl Keepsakes {
+    /// A Work goes, and is made again.
+    pub(crate) fn expect(&self, work: &Key, id: TemplateId) {
+        self.returning.lock().insert(work.clone(), id);
+    }
+
+    /// A Work is there again, or does not come any more.
+    pub(crate) fn returned(&self, work: &Key) {
+        self.returning.lock().remove(work);
+    }
+
+    /// Whose Work is about to be made again, if one of this name is.
+    pub(super) fn returning(&self, work: &Key) -> Option<TemplateId> {
+        self.returning.lock().get(work).cloned()
+    }
+}
 
 /// A binding that is to be made again.
 #[derive(Clone)]
@@ -84,7 +106,7 @@ async fn keep(
     });
     let object = envelope::wrap(&resource, metadata, 1, content);
     let collection = resource.collection(keys::SYSTEM_NAMESPACE);
-    state.keepsakes.0.lock().insert(uid.to_owned(), resource);
+    state.keepsakes.kept.lock().insert(uid.to_owned(), resource);
     let body = object.to_string().into_bytes();
     match state.link.create(&collection, body).await {
         Ok(_) | Err(LinkError::AlreadyExists) => Ok(()),
@@ -102,7 +124,7 @@ async fn keep(
 
 /// What was kept is there again, or must not be.
 pub(crate) async fn forget(state: &State, uid: &str) -> Result<(), PassError> {
-    let Some(resource) = state.keepsakes.0.lock().get(uid).cloned() else {
+    let Some(resource) = state.keepsakes.kept.lock().get(uid).cloned() else {
         return Ok(());
     };
     let path = resource.object(keys::SYSTEM_NAMESPACE, &name(uid));
@@ -112,7 +134,7 @@ pub(crate) async fn forget(state: &State, uid: &str) -> Result<(), PassError> {
             Err(PassError::Link { what, error })
         }
         _ => {
-            state.keepsakes.0.lock().remove(uid);
+            state.keepsakes.kept.lock().remove(uid);
             Ok(())
         }
     }
@@ -148,7 +170,7 @@ pub(crate) async fn recall(state: &State) -> Result<(), LinkError> {
             };
             let Some((uid, is_found)) = uid else { continue };
             let known = (uid.clone(), resource.clone());
-            state.keepsakes.0.lock().extend([known]);
+            state.keepsakes.kept.lock().extend([known]);
             if is_found {
                 found.insert(uid);
             }

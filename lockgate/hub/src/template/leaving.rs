@@ -15,10 +15,9 @@ use lockgate_engine::place::{LastPlaced, Placed, Verdict as Outcome, explain};
 
 use super::departures::AT_ONCE;
 use super::writes::delete_work;
-use super::{PassError, Verdict, Walk};
-use crate::cache::Key;
+use super::{PassError, Verdict, Walk, owning};
 use crate::events::EventTarget;
-use crate::head::{Head, head};
+use crate::head::Head;
 
 /// Why a workload stays that does not know what to take along.
 pub(super) const STATE_UNKNOWN: &str = "StateUnknown";
@@ -256,37 +255,31 @@ impl Walk<'_> {
 
     /// The Works of this template, by cluster.
     fn own_works(&self) -> BTreeMap<String, Head> {
-        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
-        let works = self.state.works_named(&name).into_iter();
+        let works = owning::works_of(self.state, self.id).into_iter();
         works
-            .filter_map(|cached| {
-                let cluster = names::cluster_of(&cached.key.namespace)?.to_owned();
-                let head = head(&cached).filter(|head| super::is_bound_copy(head, self.id))?;
-                Some((cluster, head))
-            })
+            .filter_map(|(cached, head)| Some((names::cluster_of(&cached.key.namespace)?.to_owned(), head)))
             .collect()
     }
 
     /// Removes what must be gone before anything comes elsewhere; whether something is left of it. What is suspended stays,
     /// and so does what has nowhere else to go: the binding has not left yet.
     pub(super) async fn purge(&self, binding: &Binding) -> Result<bool, PassError> {
-        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let goes_to = super::targets(binding);
         let mut left = false;
         for task in &binding.spec.graceful_eviction_tasks {
             if !failover::is_direct(task) || goes_to.contains(task.from_cluster.as_str()) {
                 continue;
             }
-            let key = Key::new(&names::execution_namespace(&task.from_cluster), &name);
-            let work = self.state.caches.works.get(&key).and_then(|cached| head(&cached));
-            let Some(work) = work.filter(|head| super::is_bound_copy(head, self.id)) else {
+            let own = owning::work_on(self.state, self.id, &task.from_cluster);
+            let Some((cached, work)) = own.filter(|(_, head)| owning::is_own(self.state, head, self.id))
+            else {
                 continue;
             };
             left = true;
             self.state.purging.lock().insert(self.id.clone());
             let paused = super::is_failover_paused(self.state, binding, &task.from_cluster);
             if !paused && !work.work.metadata.deleting() {
-                delete_work(self.state, &key).await?;
+                delete_work(self.state, &cached.key).await?;
             }
         }
         if !left {

@@ -8,11 +8,10 @@ use lockgate_engine::dependencies::{self, Need, RequireInput, Required, is_attac
 use lockgate_engine::{object, observe};
 
 use super::works::placed;
-use super::{PassError, Walk, binding_id, binding_key, is_bound_copy, is_frozen, template_of};
+use super::{PassError, Walk, binding_id, binding_key, is_frozen, owning, template_of};
 use crate::cache::{Cached, Key};
 use crate::discovery::discover;
 use crate::events::EventTarget;
-use crate::head::head;
 use crate::link::LinkError;
 use crate::state::{self, State};
 
@@ -64,16 +63,13 @@ impl Walk<'_> {
     fn need(&self, binding: &Binding, refers: bool) -> Need {
         let id = template_of(binding);
         let at = placed(binding);
-        let works = self
-            .state
-            .works_named(&names::work_name(&id.kind, &id.namespace, &id.name));
-        let lingers = works.iter().filter_map(|cached| {
+        let works = owning::works_of(self.state, &id);
+        let lingers = works.iter().filter_map(|(cached, head)| {
             let cluster = names::cluster_of(&cached.key.namespace)?;
             // Where nothing is to follow any more, nothing waits.
             if !binding.spec.propagate_deps || (refers && at.contains(cluster)) {
                 return None;
             }
-            let head = head(cached).filter(|head| is_bound_copy(head, &id))?;
             let newest = at.contains(cluster) && observe::is_applied(&head.work) && !self.is_named_by(cached);
             let sent = head.work.status.last_applied.is_some();
             (sent && !newest).then(|| cluster.to_owned())
@@ -113,15 +109,11 @@ impl Walk<'_> {
 
     /// The clusters that have copies of this template.
     fn copies(&self) -> BTreeSet<String> {
-        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
-        let works = self.state.works_named(&name);
+        let works = owning::works_of(self.state, self.id);
         works
             .iter()
-            .filter(|cached| {
-                head(cached)
-                    .is_some_and(|head| !head.work.metadata.deleting() && is_bound_copy(&head, self.id))
-            })
-            .filter_map(|cached| names::cluster_of(&cached.key.namespace))
+            .filter(|(_, head)| !head.work.metadata.deleting())
+            .filter_map(|(cached, _)| names::cluster_of(&cached.key.namespace))
             .map(str::to_owned)
             .collect()
     }

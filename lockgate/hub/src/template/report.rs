@@ -23,7 +23,7 @@ use super::needed::is_moved_by_others;
 use super::reserved;
 use super::works::{removal, short_of_replicas, targets, unwanted};
 use super::writes::{encode_status, replace_status};
-use super::{PassError, binding_id, binding_key, is_for, scope_keys, wake};
+use super::{PassError, binding_id, binding_key, is_for, owning, scope_keys, wake};
 use crate::cache::{Cached, Key};
 use crate::clock::seconds;
 use crate::head::head;
@@ -47,7 +47,7 @@ const RENDERED: &str = "Rendered";
 
 /// Writes the binding's status and the template's.
 pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassError> {
-    let works = state.works_named(&names::work_name(&id.kind, &id.namespace, &id.name));
+    let works = state.works_named(&owning::work_name(id));
     let keys: Vec<Key> = works.iter().map(|work| work.key.clone()).collect();
     let is_untold = |key: &Key| state.tellings.is_pending(key);
     // Before the first walk since the start nobody knows what waits, and what cannot be made.

@@ -20,10 +20,10 @@ use super::gating::{self, Gate, GateStep, Plan, Unmade, plan};
 use super::holding::{Suspended, wake_dependents};
 use super::refusals;
 use super::writes::{delete_work, write_work};
-use super::{PassError, REPORT_AFTER, Walk, binding_id, is_namespace};
-use crate::cache::Key;
+use super::{PassError, REPORT_AFTER, Walk, binding_id, is_namespace, owning};
+use crate::cache::{Cached, Key};
 use crate::events::EventTarget;
-use crate::head::head;
+use crate::head::{Head, head};
 use crate::namespaces;
 use crate::rollouts;
 use crate::state::{self, State};
@@ -213,9 +213,25 @@ impl Walk<'_> {
 
     /// Whether a cluster has its Work already.
     pub(super) fn has_work(&self, cluster: &str) -> bool {
-        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
-        let key = Key::new(&names::execution_namespace(cluster), &name);
-        self.state.caches.works.get(&key).is_some()
+        owning::work_on(self.state, self.id, cluster).is_some()
+    }
+
+    /// The Work that has the name of this template's on a cluster; an error if it is another template's.
+    pub(super) fn named_work(
+        &self,
+        cluster: &str,
+    ) -> Result<(Option<Arc<Cached>>, Option<Head>), RenderError> {
+        let work = owning::work_name(self.id);
+        let key = Key::new(&names::execution_namespace(cluster), &work);
+        let cached = self.state.caches.works.get(&key);
+        let known = cached.as_ref().and_then(|cached| head(cached));
+        match owning::taken_by(self.state, self.id, &key, known.as_ref()) {
+            None => Ok((cached, known)),
+            Some(owner) => {
+                let owner = owner.to_string();
+                Err(RenderError::NameTaken { work, owner })
+            }
+        }
     }
 
     /// What each cluster is to get.
@@ -267,16 +283,7 @@ impl Walk<'_> {
         holds: &Holds<'_>,
     ) -> Result<Option<WorkChange>, RenderError> {
         let cluster = &share.cluster.metadata.name;
-        let name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
-        let key = Key::new(&names::execution_namespace(cluster), &name);
-        let cached = self.state.caches.works.get(&key);
-        let known = cached.as_ref().and_then(|cached| head(cached));
-        if let Some(owner) = known.as_ref().and_then(|head| super::other_owner(head, self.id)) {
-            let mut waiting = self.state.names_waited_for.lock();
-            waiting.entry(name.clone()).or_default().insert(self.id.clone());
-            let owner = owner.to_string();
-            return Err(RenderError::NameTaken { work: name, owner });
-        }
+        let (cached, known) = self.named_work(cluster)?;
         let known = known.map(|head| head.work);
         if known.as_ref().is_some_and(|work| work.metadata.deleting()) {
             // It goes first, without touching the member, and is made again then.
@@ -376,6 +383,7 @@ pub(crate) fn put_rendered(work: &mut Work, rendered: Rendered, cluster: &str) {
     let metadata = &mut work.metadata;
     metadata.name = rendered.work_name;
     metadata.namespace = names::execution_namespace(cluster);
+    owning::unmark(metadata);
     metadata.labels.extend(rendered.labels);
     metadata.annotations.remove(keys::APPLIED_OVERRIDES);
     metadata.annotations.remove(keys::APPLIED_CLUSTER_OVERRIDES);
@@ -434,15 +442,14 @@ pub(super) fn left(
     deleting: bool,
 ) -> Vec<Key> {
     let targets = targets(binding);
-    let name = names::work_name(&id.kind, &id.namespace, &id.name);
     state
-        .works_named(&name)
+        .works_named(&owning::work_name(id))
         .into_iter()
         .filter(|cached| {
             let cluster = names::cluster_of(&cached.key.namespace).unwrap_or_default();
             !targets.contains(cluster)
                 && head(cached).is_some_and(|head| {
-                    (deleting || !head.work.metadata.deleting()) && super::is_bound_copy(&head, id)
+                    (deleting || !head.work.metadata.deleting()) && owning::is_own(state, &head, id)
                 })
         })
         .map(|cached| cached.key.clone())
@@ -481,17 +488,15 @@ fn lacking(
 }
 
 fn lacks(state: &State, id: &lockgate_engine::TemplateId, moves: bool, cluster: &str) -> bool {
-    let name = names::work_name(&id.kind, &id.namespace, &id.name);
-    let cached = state
-        .caches
-        .works
-        .get(&Key::new(&names::execution_namespace(cluster), &name));
+    let own = owning::work_on(state, id, cluster);
     // Most are there, which can be told without their manifests.
-    let applied = cached.as_ref().and_then(|cached| head(cached));
-    if applied.is_some_and(|head| observe::is_applied(&head.work)) {
+    if own
+        .as_ref()
+        .is_some_and(|(_, head)| observe::is_applied(&head.work))
+    {
         return false;
     }
-    let work: Option<Work> = cached.and_then(|cached| state::parse(&cached));
+    let work: Option<Work> = own.and_then(|(cached, _)| state::parse(&cached));
     gate::lacks(moves, work.as_ref())
 }
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use lockgate_api::work::WorkStatus;
 use lockgate_api::{Binding, ObjectMeta, Work, keys};
 use lockgate_engine::claim::{Record, suspension_of};
-use lockgate_engine::object;
+use lockgate_engine::{TemplateId, object};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::keepsakes::{self, LostBinding};
-use super::{PassError, Walk, binding_key, scope_keys};
+use super::{PassError, Walk, binding_key, owning, scope_keys};
 use crate::cache::{Cache, Key};
+use crate::head::head;
 use crate::link::{DeleteOptions, Deleted, Link, LinkError};
 use crate::resource::Resource;
 use crate::state::{self, State};
@@ -415,13 +416,19 @@ pub(crate) async fn make_work_again(state: &State, key: &Key, work: &Work) -> Re
     let mut again = work.clone();
     again.metadata.make_new();
     again.status = WorkStatus::default();
-    match write_work(state, &again).await {
-        Err(PassError::Again)
-            if state::work(&state.caches.works, key).is_some_and(|work| !work.metadata.deleting()) =>
-        {
-            Ok(())
-        }
-        result => result,
+    let result = write_work(state, &again).await;
+    if !matches!(result, Err(PassError::Again)) {
+        return result;
+    }
+    let made = state.caches.works.get(key).and_then(|cached| head(&cached));
+    let Some(made) = made.filter(|head| !head.work.metadata.deleting()) else {
+        return result;
+    };
+    let manifest = work.spec.workload.manifests.first();
+    let id = manifest.map(|manifest| owning::of_work(state, &work.metadata, TemplateId::of(manifest)));
+    match id.and_then(|id| owning::taken_by(state, &id, key, Some(&made))) {
+        None => Ok(()),
+        Some(owner) => Err(PassError::NotYet(format!("{owner} has the name of the Work now"))),
     }
 }
 

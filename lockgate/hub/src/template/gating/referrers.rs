@@ -4,18 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use lockgate_api::{Binding, RolloutPolicy, names};
+use lockgate_api::{Binding, RolloutPolicy};
 use lockgate_engine::TemplateId;
 use lockgate_engine::gate;
 use lockgate_engine::gate::record::{GivenUp, RolloutRecord};
 use lockgate_engine::gate::run::Told;
 
 use crate::cache::Key;
-use crate::head::head;
 use crate::rollouts;
 use crate::state::State;
 use crate::template::holding::rollouts_about;
-use crate::template::{PassError, is_frozen, template_of};
+use crate::template::{PassError, is_frozen, owning, template_of};
 
 /// A binding that needs another one, and has not gone everywhere itself.
 pub(super) struct Referrer {
@@ -97,11 +96,8 @@ pub(super) fn is_early(referrers: &[Referrer], cluster: &str) -> bool {
 /// itself has begun to change, whether that was since then.
 pub(super) fn is_due(state: &State, referrers: &[Referrer], cluster: &str, begun: Option<Timestamp>) -> bool {
     let was_told = |referrer: &Referrer| {
-        let id = &referrer.id;
-        let name = names::work_name(&id.kind, &id.namespace, &id.name);
-        let key = Key::new(&names::execution_namespace(cluster), &name);
-        let work = state.caches.works.get(&key).and_then(|cached| head(&cached));
-        let told = work.map(|head| Told::of(&head.work.metadata));
+        let work = owning::work_on(state, &referrer.id, cluster);
+        let told = work.map(|(_, head)| Told::of(&head.work.metadata));
         told.is_some_and(|told| {
             told.revision > referrer.good && begun.is_none_or(|begun| told.released_at >= Some(begun))
         })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use lockgate_api::{Binding, Cluster, Condition, OverridePolicy, Work, keys, names};
+use lockgate_api::{Binding, Cluster, Condition, OverridePolicy, Work, keys};
 use lockgate_engine::gate::grouping::Selected;
 use lockgate_engine::gate::groups::{Agreed, Groups};
 use lockgate_engine::gate::run::{self, Act, Member, Reach, Run, Seen, Step, Told};
@@ -16,13 +16,13 @@ use machinery_value::hash::ValueHash;
 use serde_json::Value;
 
 use super::referrers::{Referrer, is_due, is_early};
-use crate::cache::{Cached, Key};
-use crate::head::{Head, head};
+use crate::cache::Cached;
+use crate::head::Head;
 use crate::ocm;
 use crate::state;
 use crate::template::revisions::Stored;
 use crate::template::works::Share;
-use crate::template::{PassError, Walk, binding_id, derived_id};
+use crate::template::{PassError, Walk, binding_id, derived_id, owning};
 
 /// What is sent: the template as it is, or as it was.
 pub(in crate::template) struct Plan<'a> {
@@ -114,18 +114,13 @@ impl Walk<'_> {
         let holds = holders.of(binding);
         let judged = self.interpreter.as_ref();
         let judged = judged.is_some_and(|interpreter| interpreter.script(Operation::Health).is_some());
-        let work_name = names::work_name(&self.id.kind, &self.id.namespace, &self.id.name);
         let mut rows: Vec<Row> = self
             .shares(binding, plan.template)
             .into_iter()
             .map(|share| {
                 let cluster = &share.cluster.metadata.name;
-                let key = Key::new(&names::execution_namespace(cluster), &work_name);
-                let cached = self.state.caches.works.get(&key);
-                let head: Option<Head> = cached
-                    .as_ref()
-                    .and_then(|cached| head(cached))
-                    .filter(|head| !head.work.metadata.deleting());
+                let (cached, head) = owning::work_on(self.state, self.id, cluster).unzip();
+                let head: Option<Head> = head.filter(|head| !head.work.metadata.deleting());
                 let unsent = head.as_ref().is_some_and(|head| is_unsent(&head.work));
                 let has = match (&cached, share.replicas) {
                     (Some(cached), Some(_)) if head.is_some() => self.given(cached),
