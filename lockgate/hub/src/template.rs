@@ -5,6 +5,7 @@
 //! what was written and goes on from there.
 
 mod aggregating;
+mod brief;
 mod departures;
 pub(crate) mod disputes;
 mod envelope;
@@ -92,6 +93,8 @@ pub(crate) struct Verdict {
     pub(crate) scheduled: Option<(bool, &'static str, String)>,
     /// Clusters whose manifest could not be rendered, with the reason.
     pub(crate) unrendered: BTreeMap<String, String>,
+    /// The digests of what the hub did not take of them.
+    pub(crate) refused: BTreeMap<String, String>,
     /// Clusters that keep more replicas than they are to have, with how many, until others have theirs.
     pub(crate) keeping: Vec<(String, i64)>,
     /// Why it is not placed at all.
@@ -438,6 +441,7 @@ impl Walk<'_> {
             }
             let mut verdict = self.place(&mut binding, &told)?;
             verdict.unrendered.clone_from(&told.unrendered);
+            verdict.refused.clone_from(&told.refused);
             verdict.keeping.clone_from(&told.keeping);
             verdict.uninterpreted = uninterpreted;
             left = std::mem::take(&mut verdict.left);

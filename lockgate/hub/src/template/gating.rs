@@ -8,6 +8,7 @@ mod referrers;
 mod rows;
 mod steps;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_api::rollout_policy::{RolloutRun, RunCluster, RunGroup};
@@ -17,7 +18,7 @@ use lockgate_engine::claim::Record;
 use lockgate_engine::dependencies::is_attached;
 use lockgate_engine::gate::record::{Command, RolloutRecord};
 use lockgate_engine::gate::revision::{Revision, intent, revision_digest};
-use lockgate_engine::gate::run::{self, Member, Phase, Run, RunInput};
+use lockgate_engine::gate::run::{self, Act, Member, Phase, Run, RunInput};
 use lockgate_engine::gate::standing::Status;
 use lockgate_engine::gate::{self, FollowError, Followed};
 use lockgate_engine::render;
@@ -32,7 +33,7 @@ pub(super) use self::steps::{Gate, GateStep, unmark};
 use super::holding::wake_dependents;
 use super::revisions::{self, Stored};
 use super::works::left;
-use super::{PassError, Walk, binding_id, is_frozen};
+use super::{PassError, Walk, binding_id, brief, is_frozen};
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::rollouts;
@@ -242,10 +243,13 @@ impl Walk<'_> {
         };
         let mut run = run::run(&input);
         let unmade = self.all_unmade(&of, &plan, &rows, &run);
+        let limit = brief::limit_of_each(unmade.len());
         let members: Vec<Member<'_>> = members
             .iter()
             .map(|member| Member {
-                unmade: unmade.get(member.cluster).map(|why| why.message.as_str()),
+                unmade: unmade
+                    .get(member.cluster)
+                    .map(|why| brief::cut(&why.message, limit)),
                 ..*member
             })
             .collect();
@@ -253,8 +257,17 @@ impl Walk<'_> {
             members: &members,
             ..input
         };
+        let mut tried = BTreeMap::new();
         if !unmade.is_empty() {
-            run = run::run(&input);
+            let first = std::mem::replace(&mut run, run::run(&input));
+            let starts = |step: &run::Step<'_>| matches!(step.act, Act::Release(_));
+            if !run.steps.iter().any(starts) {
+                // Whoever the hub refused is tried again in its turn, so that it is noticed when the hub takes it.
+                let is_refused = |cluster: &str| unmade.get(cluster).is_some_and(|why| why.is_refused);
+                let again = first.steps.iter();
+                let again = again.filter(|step| starts(step) && is_refused(step.cluster));
+                tried.extend(again.map(|step| (step.cluster.to_owned(), (step.act, step.marks))));
+            }
         }
         self.conclude(&mut next, &run, &intent, is_part_of_a_change(referrers));
         self.give_up(record.as_ref(), &next, &of).await?;
@@ -274,7 +287,14 @@ impl Walk<'_> {
             return Ok(Gate::closed(stored.clone()));
         }
         rollouts::count(self.state, &run, &members);
-        Ok(gate_of(&rows, &run, &next, stored.clone(), unmade.clone()))
+        Ok(gate_of(
+            &rows,
+            &run,
+            &next,
+            stored.clone(),
+            unmade.clone(),
+            &tried,
+        ))
     }
 
     /// What a decision changes in the record.

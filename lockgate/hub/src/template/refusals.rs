@@ -4,7 +4,7 @@
 use lockgate_engine::TemplateId;
 use lockgate_engine::dependencies::is_attached;
 
-use super::{PassError, binding_key};
+use super::{PassError, binding_key, brief};
 use crate::cache::Key;
 use crate::events::EventTarget;
 use crate::link::LinkError;
@@ -30,7 +30,7 @@ pub(crate) fn tell(state: &State, id: &TemplateId, result: &Result<(), PassError
         .and_then(|cached| state.bindings_read.parse(cached))
         .is_some_and(|binding| is_attached(&binding));
     let reason = reason(what, follows);
-    let message = format!("{what}: {message}");
+    let message = format!("{what}: {}", brief::cut(message, brief::MESSAGE));
     if let Some(binding) = &binding {
         let target = EventTarget::of_cached(&resource, binding);
         state.events.warn(&target, reason, &message);
@@ -51,7 +51,7 @@ pub(super) fn of_work(result: &Result<(), PassError>) -> Option<String> {
         Err(error @ PassError::Link { error: link, .. })
             if matches!(link, LinkError::Refused { .. }) && link.is_refusal() =>
         {
-            Some(error.to_string())
+            Some(brief::cut(&error.to_string(), brief::MESSAGE).to_owned())
         }
         _ => None,
     }

@@ -23,7 +23,7 @@ use super::needed::is_moved_by_others;
 use super::reserved;
 use super::works::{removal, short_of_replicas, targets, unwanted};
 use super::writes::{encode_status, replace_status};
-use super::{PassError, binding_id, binding_key, is_for, owning, scope_keys, wake};
+use super::{PassError, binding_id, binding_key, brief, is_for, owning, scope_keys, wake};
 use crate::cache::{Cached, Key};
 use crate::clock::seconds;
 use crate::head::head;
@@ -215,6 +215,7 @@ fn binding_status(
         items[at].applied = false;
         items[at].applied_message.clone_from(message);
     }
+    brief::fit(&mut items);
     status.aggregated_status = items;
     let claimed =
         binding.metadata.label(keys::PP_ID).is_some() || binding.metadata.label(keys::CPP_ID).is_some();
@@ -246,7 +247,8 @@ fn binding_status(
     }
     if known.is_some() {
         // Before the first pass over a template, what was said of it stays.
-        complain(RENDERED, unrendered(&verdict.unrendered), &now, conditions);
+        let unrendered = brief::of_clusters(&verdict.unrendered).map(|message| ("RenderFailed", message));
+        complain(RENDERED, unrendered, &now, conditions);
         let unplaced = verdict.unplaced.map(|why| ("SchedulingSuspended", why));
         complain("Placed", unplaced, &now, conditions);
         let reserved_by = verdict.reserved.map(|why| ("NamespaceReserved", why));
@@ -276,15 +278,6 @@ fn binding_status(
         _ => conditions.retain(|condition| condition.kind != gate::CLUSTERS_KNOWN),
     }
     status
-}
-
-/// Says which clusters have no manifest, and why.
-fn unrendered(failures: &BTreeMap<String, String>) -> Option<(&'static str, String)> {
-    let message: Vec<String> = failures
-        .iter()
-        .map(|(cluster, why)| format!("{cluster}: {why}"))
-        .collect();
-    (!failures.is_empty()).then(|| ("RenderFailed", message.join("; ")))
 }
 
 /// Says which clusters keep what they should lose, and what for.

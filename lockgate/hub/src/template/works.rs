@@ -168,7 +168,7 @@ impl Walk<'_> {
             .filter_map(|(share, change)| Some((share, change.work.as_ref()?)));
         let writes = writes.map(|(share, work)| async move {
             let result = write_work(self.state, work).await;
-            self.note_written(&share.cluster.metadata.name, &result);
+            self.note_written(&share.cluster.metadata.name, work, &result);
             result
         });
         let results = at_most(writes.collect()).await;
@@ -184,15 +184,18 @@ impl Walk<'_> {
 
     /// Keeps in mind whether the hub takes a cluster's Work: one that it refuses leaves the member as it is, and is told like one
     /// that cannot be made.
-    fn note_written(&self, cluster: &str, result: &Result<(), PassError>) {
+    fn note_written(&self, cluster: &str, work: &Work, result: &Result<(), PassError>) {
         let mut verdicts = self.state.verdicts.lock();
         let Some(verdict) = verdicts.get_mut(self.id) else {
             return;
         };
         if let Some(why) = refusals::of_work(result) {
             verdict.unrendered.insert(cluster.to_owned(), why);
+            let digest = work.metadata.annotation(keys::RENDERED_FROM).unwrap_or_default();
+            verdict.refused.insert(cluster.to_owned(), digest.to_owned());
         } else if result.is_ok() {
             verdict.unrendered.remove(cluster);
+            verdict.refused.remove(cluster);
         }
     }
 

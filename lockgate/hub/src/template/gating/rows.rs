@@ -22,7 +22,7 @@ use crate::ocm;
 use crate::state;
 use crate::template::revisions::Stored;
 use crate::template::works::Share;
-use crate::template::{PassError, Walk, binding_id, derived_id, owning};
+use crate::template::{PassError, Walk, binding_id, brief, derived_id, owning};
 
 /// What is sent: the template as it is, or as it was.
 pub(in crate::template) struct Plan<'a> {
@@ -39,6 +39,8 @@ pub(in crate::template) struct Unmade {
     pub(in crate::template) reason: &'static str,
     /// In words.
     pub(in crate::template) message: String,
+    /// Whether the hub did not take it, which may be over at any time: it is tried again.
+    pub(in crate::template) is_refused: bool,
 }
 
 impl Unmade {
@@ -48,7 +50,16 @@ impl Unmade {
                 RenderError::Override(_) => "ApplyOverridePolicyFailed",
                 _ => "SyncWorkFailed",
             },
-            message: error.to_string(),
+            message: brief::cut(&error.to_string(), brief::MESSAGE).to_owned(),
+            is_refused: false,
+        }
+    }
+
+    fn refused(message: String) -> Self {
+        Self {
+            reason: "SyncWorkFailed",
+            message,
+            is_refused: true,
         }
     }
 }
@@ -176,10 +187,21 @@ impl Walk<'_> {
         }
     }
 
-    /// Why what a cluster is to get cannot be made, if it cannot.
+    /// Why what a cluster is to get cannot be made, if it cannot: also because the hub did not take it.
     fn unmade(&self, binding: &Binding, plan: &Plan<'_>, row: &Row) -> Option<Unmade> {
+        if let Err(error) = self.named_work(&row.cluster) {
+            return Some(Unmade::new(&error));
+        }
         let input = self.input(binding, &row.share, plan, "");
-        render::render(&input).err().as_ref().map(Unmade::new)
+        if let Err(error) = render::render(&input) {
+            return Some(Unmade::new(&error));
+        }
+        let verdicts = self.state.verdicts.lock();
+        let verdict = verdicts.get(self.id)?;
+        let refused = verdict.refused.get(&row.cluster)?;
+        let is_same = *refused == row.wanted || row.kept.as_ref().is_some_and(|(_, kept)| kept == refused);
+        let message = verdict.unrendered.get(&row.cluster).filter(|_| is_same)?;
+        Some(Unmade::refused(message.clone()))
     }
 
     /// The strategy with its groups; none while a placement writes what it has decided, which brings us here again.

@@ -131,13 +131,14 @@ pub(in crate::template) fn unmark(work: &mut Work) {
     Marks::default().put(&mut work.metadata);
 }
 
-/// What was decided, for the Works.
+/// What was decided, for the Works. Of those that are `tried` again this is what comes of it if the hub takes them.
 pub(super) fn gate_of(
     rows: &[Row],
     run: &Run<'_>,
     record: &RolloutRecord,
     stored: Option<Arc<Stored>>,
     unmade: BTreeMap<String, Unmade>,
+    tried: &BTreeMap<String, (Act, Option<Marks>)>,
 ) -> Gate {
     if record.is_settled() && run.is_complete() {
         return Gate {
@@ -146,14 +147,14 @@ pub(super) fn gate_of(
         };
     }
     let steps = run.steps.iter().zip(rows).map(|(step, row)| {
-        let mut act = step.act;
+        let (mut act, marks) = tried.get(step.cluster).copied().unwrap_or((step.act, step.marks));
         if record.is_settled() && act == Act::Hold && !row.suspended {
             // It was everywhere: whoever deleted a Work by hand gets it back.
             act = Act::Release(Target::Wanted);
         }
         let gated = GateStep {
             act,
-            marks: step.marks,
+            marks,
             revision: matches!(act, Act::Release(_)).then_some(record.revision),
             kept: row.kept.as_ref().map(|(replicas, _)| *replicas),
         };
