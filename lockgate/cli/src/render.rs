@@ -21,7 +21,9 @@ use crate::connect::{Connection, HubArguments};
 use crate::exit::Failure;
 use crate::print;
 use crate::status::gather::missing;
+use crate::status::is_of;
 use crate::status::kinds::{self, Kind};
+use crate::status::objects::is_same;
 
 const POLICY: &str = "/apis/policy.karmada.io/v1alpha1";
 /// The longest value that is shown among the changes.
@@ -183,8 +185,9 @@ impl Subject {
             .await?;
         Ok(Self {
             interpreter: Interpreters::of(&customizations).of_object(&template),
-            binding: binding.filter(|binding| binding.spec.resource.kind == id.kind),
-            work: hub.get::<Work>(&work).await?,
+            // Names of bindings and Works may be those of another object.
+            binding: binding.filter(|binding| is_of(binding, &id)),
+            work: hub.get::<Work>(&work).await?.filter(|work| carries(work, &id)),
             cluster: found,
             id,
             template,
@@ -334,6 +337,12 @@ impl Subject {
         };
         standing.to_owned()
     }
+}
+
+/// Whether a Work carries this object.
+fn carries(work: &Work, id: &TemplateId) -> bool {
+    let manifest = work.spec.workload.manifests.first();
+    manifest.is_some_and(|manifest| is_same(&TemplateId::of(manifest), id))
 }
 
 fn is_namespace(id: &TemplateId) -> bool {

@@ -124,6 +124,39 @@ async fn a_namespace_that_goes_by_itself() {
     assert_eq!(value["placed"], true);
 }
 
+/// Names of bindings and Works leave something out: what has another's is not placed by that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_belongs_to_another_object_is_not_shown() {
+    let hub = shop().await;
+    let role = |name: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": {"name": name, "namespace": "shop"}, "rules": [],
+        })
+    };
+    for object in [
+        role("shop:reader"),
+        role("shop.reader"),
+        json!({
+            "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": "shop.reader-role", "namespace": "shop"},
+            "spec": {
+                "resource": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "namespace": "shop", "name": "shop:reader"},
+                "clusters": [{"name": "member1"}],
+            },
+        }),
+    ] {
+        hub.local.create(object).await.unwrap();
+    }
+    for (name, note) in [
+        ("role/shop:reader", "it has no Work there yet"),
+        ("role/shop.reader", "nothing places it there"),
+    ] {
+        let (_, text, _) = hub.run(&["render", name, "-n", "shop", "-c", "member1"]).await;
+        assert!(text.lines().next().unwrap().contains(note), "{text}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_never_sent_says_so() {
     let hub = shop().await;

@@ -127,7 +127,13 @@ impl Objects {
             .filter(|name| !is_there(name))
             .map(String::as_str)
             .collect();
-        (!missing.is_empty()).then(|| format!("it waits for the overrides {}", missing.join(", ")))
+        // Of other namespaces than the one that may be read nobody can tell either.
+        let is_unread = |only: &String| !namespace.is_empty() && only != namespace;
+        let waits = match self.only_in.as_ref().is_some_and(is_unread) {
+            true => "may wait",
+            false => "waits",
+        };
+        (!missing.is_empty()).then(|| format!("it {waits} for the overrides {}", missing.join(", ")))
     }
 
     /// The policy with this permanent id.
@@ -210,13 +216,9 @@ impl WorkView {
         })
     }
 
-    /// Whether it carries that object. Versions of a group are the same objects.
+    /// Whether it carries that object.
     pub(crate) fn carries(&self, id: &TemplateId) -> bool {
-        let object = &self.object;
-        object.group() == id.group()
-            && object.kind == id.kind
-            && object.namespace == id.namespace
-            && object.name == id.name
+        is_same(&self.object, id)
     }
 
     /// Why the member did not take it, if it did not.
@@ -282,6 +284,14 @@ impl<'a> Known<'a> {
             status: item.status.as_ref(),
         }
     }
+}
+
+/// Whether two ids are of one object. Versions of a group are the same objects.
+pub(crate) fn is_same(one: &TemplateId, other: &TemplateId) -> bool {
+    one.group() == other.group()
+        && one.kind == other.kind
+        && one.namespace == other.namespace
+        && one.name == other.name
 }
 
 /// How many replicas a manifest wants, for what has some.

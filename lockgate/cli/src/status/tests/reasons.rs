@@ -230,6 +230,16 @@ fn overrides_that_are_not_there() {
         "{text}"
     );
     objects.unseen.clear();
+    // Nor is who may list those of another namespace alone.
+    for (only, said) in [
+        ("shop", "it waits for the overrides missing"),
+        ("kitchen", "it may wait for"),
+    ] {
+        objects.only_in = Some(only.to_owned());
+        let text = fleet_text(&objects);
+        assert!(text.contains(said), "{only}: {text}");
+    }
+    objects.only_in = None;
     objects.overrides.insert(("shop".into(), "missing".into()));
     let own = Report::Policy(fleet::policy(
         policy_named(&mut objects.clone(), "depov"),
