@@ -155,9 +155,9 @@ pub(crate) fn encode<T: Serialize>(resource: &Resource, object: &T) -> Vec<u8> {
 
 /// A binding or a Work as the server takes it, without its status: the server keeps that as it is.
 ///
-/// Once it is replaced, the server no longer keeps who manages which of its fields. These kinds have one writer, and to keep
-/// it takes a server an eighth of the time of each later write, and as much of the object's size. A server begins again when
-/// somebody applies to it.
+/// A replacement has the server forget who manages which of its fields. These kinds have one writer, and to keep it takes a
+/// server an eighth of the time of each later write, and as much of the object's size. It begins again when somebody applies
+/// to one, until our next write.
 pub(crate) fn encode_own<S: Serialize>(resource: &Resource, metadata: &ObjectMeta, spec: &S) -> Vec<u8> {
     #[derive(Serialize)]
     struct Own<'a, S> {
