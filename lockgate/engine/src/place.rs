@@ -9,6 +9,7 @@
 //! - A placement that fits no cluster removes nothing, unless the gate for that is on.
 //! - Groups of clusters (`clusterAffinities`) are tried forward from the one in use; only a rebalance starts again.
 
+mod absent;
 mod divide;
 mod dynamic;
 mod explain;
@@ -31,6 +32,7 @@ use jiff::Timestamp;
 use lockgate_api::binding::TargetCluster;
 use lockgate_api::{BindingSpec, Cluster, Placement};
 
+use self::absent::absent;
 use self::filter::{Fit, Group};
 use self::room::Needs;
 use self::spread::Want;
@@ -72,7 +74,8 @@ pub struct PlaceInput<'a> {
 pub struct Placed {
     /// What was decided.
     pub verdict: Verdict,
-    /// The clusters that were left out, by name, each with the reason. Empty if nothing was placed anew.
+    /// The clusters that were left out, by name, each with the reason; also those that the placement names and that do not
+    /// exist. Empty if nothing was placed anew.
     pub rejected: Vec<Rejection>,
     /// The group of clusters that was chosen, if the placement has groups and one fits.
     pub affinity_name: Option<String>,
@@ -115,6 +118,8 @@ pub struct Rejection {
 /// Why a cluster is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RejectionReason {
+    /// The placement names it, and it does not exist.
+    Absent,
     /// It is being removed from the fleet.
     Terminating,
     /// The placement does not ask for it.
@@ -145,6 +150,7 @@ impl RejectionReason {
     /// The reason as one word.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Absent => "Absent",
             Self::Terminating => "Terminating",
             Self::ClusterAffinity => "ClusterAffinity",
             Self::Eviction => "Eviction",
@@ -191,7 +197,7 @@ fn decide(input: &PlaceInput<'_>, placement: &Placement) -> Placed {
             Ok(targets) => {
                 other_groups::tell(input, placement, &all, (start, Some(index)), &mut rejections);
                 return Placed {
-                    rejected: rejections.without(&targets),
+                    rejected: rejections.without(&targets, absent(placement, input.clusters)),
                     verdict: Verdict::Clusters(targets),
                     affinity_name: group.name.map(str::to_owned),
                 };
@@ -206,7 +212,7 @@ fn decide(input: &PlaceInput<'_>, placement: &Placement) -> Placed {
     let verdict = first_failure.unwrap_or(Verdict::Unchanged);
     Placed {
         verdict,
-        rejected: rejections.without(&[]),
+        rejected: rejections.without(&[], absent(placement, input.clusters)),
         affinity_name: None,
     }
 }
@@ -399,13 +405,15 @@ impl Rejections {
         }
     }
 
-    /// All but those of clusters that another group took.
-    fn without(self, targets: &[TargetCluster]) -> Vec<Rejection> {
+    /// All but those of clusters that another group took, and those that do not exist.
+    fn without(self, targets: &[TargetCluster], absent: Vec<Rejection>) -> Vec<Rejection> {
         let taken = |name: &String| targets.binary_search_by(|target| target.name.cmp(name)).is_ok();
-        self.0
-            .into_iter()
-            .flatten()
+        let left_out = self.0.into_iter().flatten();
+        let mut all: Vec<Rejection> = left_out
             .filter(|rejection| !taken(&rejection.cluster))
-            .collect()
+            .chain(absent)
+            .collect();
+        all.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+        all
     }
 }

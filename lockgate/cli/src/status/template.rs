@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lockgate_api::{Binding, Cluster, Condition, RolloutPolicy, names};
 use lockgate_engine::claim::{Claim, propagation_differs, skip_kind};
-use lockgate_engine::place;
+use lockgate_engine::place::{self, RejectionReason};
 use lockgate_engine::{TemplateId, gate};
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ pub(crate) fn template(id: &TemplateId, object: Option<&Value>, objects: &Object
     }
     notes.extend(objects.left_out());
     let rejected = match binding {
-        Some(binding) if state == State::NotPlaced => rejected(binding, objects),
+        Some(binding) if !objects.hides("clusters") => rejected(binding, objects, state == State::NotPlaced),
         _ => Vec::new(),
     };
     TemplateReport {
@@ -327,8 +327,9 @@ fn place_line(
     }
 }
 
-/// Why each cluster was not taken, as far as the objects tell.
-fn rejected(binding: &Binding, objects: &Objects) -> Vec<Rejected> {
+/// Why each cluster was not taken, as far as the objects tell. Of what is placed, only those that it names and that do not
+/// exist: nobody else would tell of them.
+fn rejected(binding: &Binding, objects: &Objects, all: bool) -> Vec<Rejected> {
     let mut clusters: Vec<Arc<Cluster>> = objects.clusters.iter().cloned().map(Arc::new).collect();
     clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let placed = preview::placed(binding, &objects.bindings, &clusters);
@@ -337,7 +338,8 @@ fn rejected(binding: &Binding, objects: &Objects) -> Vec<Rejected> {
         reason: rejection.message,
         help: rejection.help.to_owned(),
     };
-    placed.rejected.into_iter().map(line).collect()
+    let told = |rejection: &place::Rejection| all || rejection.reason == RejectionReason::Absent;
+    placed.rejected.into_iter().filter(told).map(line).collect()
 }
 
 /// The next useful command.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lockgate_api::{Binding, Cluster, Condition};
 use lockgate_engine::TemplateId;
-use lockgate_engine::place::Verdict;
+use lockgate_engine::place::{RejectionReason, Verdict};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
@@ -91,7 +91,17 @@ impl Answer {
                 help,
             }
         };
-        let clusters = clusters.iter().map(explain).collect();
+        let absent = placed
+            .rejected
+            .iter()
+            .filter(|one| one.reason == RejectionReason::Absent);
+        let absent = absent.map(|one| Explained {
+            cluster: one.cluster.clone(),
+            chosen: None,
+            why: one.message.clone(),
+            help: one.help,
+        });
+        let clusters = clusters.iter().map(explain).chain(absent).collect();
         Ok(Self {
             template: id.to_string(),
             failed,
@@ -279,6 +289,25 @@ mod tests {
         let conditions = &mut objects.bindings[0].status.conditions;
         conditions.push(serde_json::from_value(condition).unwrap());
         assert_eq!(answer(&objects).value()["failed"], "none fits");
+    }
+
+    #[test]
+    fn clusters_that_are_named_and_not_there_are_told() {
+        let mut objects = objects();
+        let named = json!({"clusterAffinity": {"clusterNames": ["a", "b", "bee"]}});
+        objects.bindings[0].spec.placement = serde_json::from_value(named).unwrap();
+        let answer = Answer::of(&id("web"), &objects)
+            .map_err(|e| e.to_string())
+            .unwrap();
+        let value = answer.value();
+        assert_eq!(value["failed"], Value::Null);
+        let last = value["clusters"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["cluster"], "bee", "{value}");
+        assert_eq!(last["selected"], false);
+        assert!(
+            last["why"].as_str().unwrap().contains("no cluster of that name"),
+            "{last}"
+        );
     }
 
     #[test]

@@ -151,6 +151,41 @@ fn clusters_of_no_group_are_told_all_groups() {
         message,
         "no group of the placement includes it (\"one\", \"two\", \"three\": the cluster is not one of those that it names)"
     );
+    // Whom the groups name, and nobody joined.
+    for absent in ["x", "y"] {
+        let (message, help) = advice(&placed, absent);
+        assert_eq!(
+            message,
+            "the placement names it, and there is no cluster of that name"
+        );
+        assert_eq!(help, "join it, or correct the name");
+    }
+    let text = explain(&placed).unwrap();
+    assert!(
+        text.contains("(x, y: the placement names it, and there is no cluster of that name - join it, or correct the name; "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_cluster_that_is_not_there_keeps_nobody_from_the_others() {
+    let clusters = plain(&["a", "b"]);
+    let placement = json!({ "clusterAffinity": { "clusterNames": ["a", "c"] } });
+    let partly = spec(json!({ "replicas": 1, "placement": placement }));
+    let placed = place(&input(&partly, &clusters));
+    assert_eq!(super::told(&placed), "a:1");
+    let told: Vec<_> = placed
+        .rejected
+        .iter()
+        .map(|one| (&*one.cluster, one.reason))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("b", RejectionReason::ClusterAffinity),
+            ("c", RejectionReason::Absent)
+        ]
+    );
 }
 
 #[test]

@@ -184,7 +184,8 @@ fn clusters_that_fail_alike_are_told_together() {
     );
     assert!(
         text.ends_with("(m00, m01, m02, m03, m04, m05, m06, m07 and 22 more: the placement's cluster affinity does \
-                        not include it: the cluster is not one of those that it names - add it to clusterNames)"),
+                        not include it: the cluster is not one of those that it names - add it to clusterNames; \
+                        nowhere: the placement names it, and there is no cluster of that name - join it, or correct the name)"),
         "{text}"
     );
 }
