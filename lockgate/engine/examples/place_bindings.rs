@@ -25,8 +25,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn fleet(size: usize) -> Vec<Arc<Cluster>> {
     let zone = |number: usize| format!("z{}", number % 36);
     let cluster = |number: usize| {
+        let tier = match number {
+            number if number.is_multiple_of(47) => "t0",
+            number if number.is_multiple_of(7) => "t1",
+            _ => "t2",
+        };
         let cluster = json!({
-            "metadata": { "name": format!("member{number:05}"), "labels": { "env": "prod" } },
+            "metadata": { "name": format!("member{number:05}"), "labels": { "env": "prod", "tier": tier } },
             "spec": {
                 "provider": format!("p{}", number % 3),
                 "region": format!("r{}", number % 12),
@@ -90,6 +95,14 @@ fn main() {
         Value::from(all)
     };
     let duplicated = json!({ "replicaSchedulingType": "Duplicated" });
+    // The group itself has room for most of the replicas, and the first of what it overflows to for the rest.
+    let tier =
+        |name: &str| json!({ "affinityName": name, "labelSelector": { "matchLabels": { "tier": name } } });
+    let overflowing = |spread: Value| {
+        let mut group = tier("t0");
+        group["overflowAffinities"] = json!([tier("t1"), tier("t2")]);
+        json!({ "clusterAffinities": [group], "replicaScheduling": dynamic, "spreadConstraints": spread })
+    };
     let cases = [
         (
             "Duplicated",
@@ -105,7 +118,10 @@ fn main() {
             "Divided, dynamic, 3 to 5 regions",
             with(dynamic.clone(), regions.clone()),
         ),
-        ("Duplicated, 3 to 5 regions", with(duplicated.clone(), regions)),
+        (
+            "Duplicated, 3 to 5 regions",
+            with(duplicated.clone(), regions.clone()),
+        ),
         ("Duplicated, zones", with(duplicated.clone(), fields(&["zone"]))),
         (
             "Duplicated, regions, zones",
@@ -126,6 +142,28 @@ fn main() {
         (
             "Divided, dynamic, all three",
             with(dynamic.clone(), fields(&["provider", "region", "zone"])),
+        ),
+        ("Overflow", overflowing(json!([]))),
+        ("Overflow, 3 to 5 regions", overflowing(regions.clone())),
+        (
+            "Overflow, 1 to 40 zones",
+            overflowing(json!([
+                { "spreadByField": "zone", "minGroups": 1, "maxGroups": 40 },
+                { "spreadByField": "cluster", "minGroups": 1, "maxGroups": 100 },
+            ])),
+        ),
+        (
+            "Overflow, at least 1 region",
+            overflowing(json!([{ "spreadByField": "region", "minGroups": 1 }])),
+        ),
+        ("Overflow, zones", overflowing(fields(&["zone"]))),
+        (
+            "Overflow, regions, zones",
+            overflowing(fields(&["region", "zone"])),
+        ),
+        (
+            "Overflow, all three",
+            overflowing(fields(&["provider", "region", "zone"])),
         ),
     ];
     println!("one binding of 2,000 replicas on 1,000 clusters");

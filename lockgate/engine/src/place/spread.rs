@@ -9,6 +9,7 @@
 mod alike;
 mod exact;
 mod groups;
+mod overflow;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -246,9 +247,11 @@ fn at_all<'a>(
         let tier = |index: usize| fits.get(index).map(|fit| fit.tier);
         tier(*end) != tier(end - 1)
     };
-    let found: BTreeSet<usize> = (1..=fits.len())
-        .filter(ends_a_tier)
-        .find_map(|end| exact::search(&fits[..end], fields, by_cluster, room))?
+    let ends: Vec<usize> = (1..=fits.len()).filter(ends_a_tier).collect();
+    // None takes the time of the others, of which the last may be the only one that can find anything.
+    let share = ends.len();
+    let found: BTreeSet<usize> = (ends.into_iter())
+        .find_map(|end| exact::search(&fits[..end], fields, by_cluster, room, share))?
         .into_iter()
         .collect();
     let mut choice = Chosen {

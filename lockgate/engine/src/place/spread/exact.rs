@@ -39,6 +39,8 @@ struct Search<'s, 'a> {
     closed: Vec<bool>,
     tries: usize,
     looks: usize,
+    /// How many there may be.
+    most: (usize, usize),
 }
 
 /// What follows from the kinds that are taken.
@@ -57,12 +59,13 @@ struct Step {
 }
 
 /// The places of clusters that keep all limits together, and have so much room if that is asked for, if there are any. `fits` are
-/// sorted, the best first.
+/// sorted, the best first. It is one of so many searches that share what may be tried.
 pub(super) fn search(
     fits: &[Fit<'_>],
     fields: &[(Field, Limits)],
     by_cluster: Limits,
     room: Option<i64>,
+    share: usize,
 ) -> Option<Vec<usize>> {
     let mut alike: BTreeMap<Vec<Vec<&str>>, Vec<usize>> = BTreeMap::new();
     for (index, fit) in fits.iter().enumerate() {
@@ -106,6 +109,7 @@ pub(super) fn search(
         closed: vec![false; kinds.len()],
         tries: 0,
         looks: 0,
+        most: (MOST_TRIES / share.max(1), MOST_LOOKS / share.max(1)),
         kinds: &kinds,
     };
     if !search.run() {
@@ -148,7 +152,7 @@ impl<'a> Search<'_, 'a> {
             self.taken[kind] -= 1;
             self.closed[kind] = true;
         }
-        if step.tried < step.kinds.len() && self.tries < MOST_TRIES && self.looks < MOST_LOOKS {
+        if step.tried < step.kinds.len() && self.tries < self.most.0 && self.looks < self.most.1 {
             self.tries += 1;
             self.taken[step.kinds[step.tried]] += 1;
             step.tried += 1;

@@ -8,18 +8,24 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use lockgate_api::placement::SpreadConstraint;
 
 use super::super::filter::Fit;
 use super::Want;
 use super::alike::{Demand, Kinds, richest};
+use super::overflow::{Overflow, Spill};
 use crate::selector::affinity::Field;
 
 /// How many sets of groups are looked at.
 const MOST_SETS: usize = 2000;
 /// How many, where each takes a look at every cluster.
 const MOST_SETS_IN_DETAIL: usize = 200;
+/// How many clusters are looked at where sets are filled tier by tier.
+const MOST_CLUSTERS: usize = 20_000;
+/// How many prefixes of an order are looked at one by one; then by steps of a part of them.
+const EVERY_PREFIX: usize = 4;
 /// What a replica counts against the score of a cluster.
 const REPLICA: i64 = 1000;
 /// The score of a cluster that has the template already.
@@ -117,9 +123,15 @@ pub(super) fn narrow<'a>(
     // Where a cluster is in one group, and no other field is looked at, counts say everything.
     let is_plain = others.is_empty() && field != Field::Zone;
     let values = || groups.iter().map(|group| group.value.as_str());
+    let most = most(field, limits, by_cluster);
+    let places: HashMap<&str, usize> = values()
+        .enumerate()
+        .map(|(place, value)| (value, place))
+        .collect();
     let search = Search {
         kinds: (!is_plain).then(|| Kinds::of(&fits, field, values(), &others)),
-        overflow: Overflow::of(&fits, field, &groups, by_cluster, want),
+        overflow: Overflow::of(&fits, field, &places, most, by_cluster, want),
+        most,
         field,
         groups: &groups,
         limits,
@@ -138,6 +150,47 @@ pub(super) fn narrow<'a>(
         own.all(|value| values.contains(value))
     });
     Ok(Narrowed { kept, left, values })
+}
+
+/// How many groups there may be. A cluster stands for one, except of zones.
+fn most(field: Field, limits: Limits, by_cluster: Limits) -> usize {
+    match field {
+        Field::Zone => limits.max,
+        _ => limits.max.min(by_cluster.max).max(limits.min),
+    }
+}
+
+/// The set that is the best by tiers among those of so many groups. Each takes a look at its clusters, so that of many not all are
+/// looked at: steps grow with the sets, and of those between the last two steps the smallest is taken that is as good.
+fn fullest(counts: RangeInclusive<usize>, set_of: impl Fn(usize) -> Option<Found>) -> Option<Found> {
+    let most = *counts.end();
+    let mut best: Option<Found> = None;
+    let (mut before, mut last) = (*counts.start(), None);
+    let mut next = Some(*counts.start()).filter(|count| *count <= most);
+    while let Some(count) = next {
+        if let Some(found) = set_of(count)
+            && best.as_ref().is_none_or(|best| found.spill > best.spill)
+        {
+            before = last.map_or(count, |last| last + 1);
+            best = Some(found);
+        }
+        last = Some(count);
+        let step = if count < EVERY_PREFIX {
+            1
+        } else {
+            count / EVERY_PREFIX
+        };
+        next = (count < most).then(|| (count + step).min(most));
+    }
+    let mut best = best?;
+    while before < best.set.len() {
+        let middle = before.midpoint(best.set.len() - 1);
+        match set_of(middle) {
+            Some(found) if found.spill > best.spill => best = found,
+            _ => before = middle + 1,
+        }
+    }
+    Some(best)
 }
 
 /// The groups: those of the first tier first, then the smallest.
@@ -211,130 +264,24 @@ fn score(members: &[&Fit<'_>], limits: Limits, by_cluster: Limits, want: Want) -
     }
 }
 
-/// How replicas would be given out by tier: a group of clusters is full before what it overflows to gets any.
-struct Overflow {
-    /// By the first of the groups that clusters are in, and then by the places of all of them, in order: what they have, tier by
-    /// tier.
-    kinds: Vec<BTreeMap<Vec<usize>, Vec<Tier>>>,
-    /// How many tiers there are.
-    tiers: usize,
-    /// How many replicas are to be given out.
-    wanted: i64,
-    /// How many of them need not move.
-    settled: i64,
-}
-
-/// What clusters of one tier have. Where nobody asks for room each has room for one, itself.
-#[derive(Clone, Copy, Default)]
-struct Tier {
-    clusters: usize,
-    capacity: i64,
-    previous: i64,
-}
-
-/// How good a set is by tiers: how much stays where it is, what goes to the first tier and to each that follows, and how few groups
-/// do; the greatest is the best.
-type Spill = (i64, Vec<i64>, Reverse<usize>);
-
-impl Overflow {
-    /// None if all clusters are of one tier: then nothing overflows. `fits` are sorted, the first tier first.
-    fn of(fits: &[Fit<'_>], field: Field, groups: &[Group], by_cluster: Limits, want: Want) -> Option<Self> {
-        let (first, last) = (fits.first()?.tier, fits.last()?.tier);
-        if first == last {
-            return None;
-        }
-        let tiers = last - first + 1;
-        let places: HashMap<&str, usize> = (groups.iter().enumerate())
-            .map(|(place, group)| (group.value.as_str(), place))
-            .collect();
-        let mut kinds = vec![BTreeMap::new(); groups.len()];
-        let mut previous = 0_i64;
-        for fit in fits {
-            let own = field.each(fit.cluster);
-            let mut own: Vec<usize> = own.filter_map(|value| places.get(value).copied()).collect();
-            own.sort_unstable();
-            let (room, there) = match want.dynamic {
-                true => (fit.capacity(), fit.previous),
-                false => (1, i64::from(fit.present)),
-            };
-            let there = if want.fresh { 0 } else { there };
-            previous = previous.saturating_add(there);
-            // Who is in no group does not fit.
-            let Some(of_group) = own.first().map(|group| &mut kinds[*group]) else {
-                continue;
-            };
-            let kind = of_group
-                .entry(own)
-                .or_insert_with(|| vec![Tier::default(); tiers]);
-            let tier = &mut kind[fit.tier - first];
-            // No more of them can be taken, and the best came first.
-            if tier.clusters < by_cluster.max {
-                tier.clusters += 1;
-                tier.capacity = tier.capacity.saturating_add(room);
-                tier.previous = tier.previous.saturating_add(there);
-            }
-        }
-        let wanted = match want.dynamic {
-            true => want.replicas.max(0),
-            false => i64::try_from(by_cluster.max).unwrap_or(i64::MAX),
-        };
-        Some(Self {
-            kinds,
-            tiers,
-            wanted,
-            settled: previous.min(wanted),
-        })
-    }
-
-    /// What would be given out to the clusters of these groups, as it is done in the end: what is there stays, or is taken from the
-    /// last tier first.
-    fn spill(&self, set: &[usize]) -> Spill {
-        let mut tiers = vec![Tier::default(); self.tiers];
-        for (own, kind) in set.iter().flat_map(|group| &self.kinds[*group]) {
-            if !own.iter().all(|group| set.binary_search(group).is_ok()) {
-                continue;
-            }
-            for (sum, tier) in tiers.iter_mut().zip(kind) {
-                sum.capacity = sum.capacity.saturating_add(tier.capacity);
-                sum.previous = sum.previous.saturating_add(tier.previous);
-            }
-        }
-        let previous = tiers.iter().map(|tier| tier.previous);
-        let previous = previous.fold(0, i64::saturating_add);
-        let is_more = previous < self.wanted;
-        let mut remaining = if is_more {
-            self.wanted - previous
-        } else {
-            self.wanted
-        };
-        let given = tiers.iter().map(|tier| {
-            let (there, room) = match is_more {
-                true => (tier.previous, tier.capacity.saturating_sub(tier.previous)),
-                false => (0, tier.previous),
-            };
-            let part = remaining.min(room);
-            remaining -= part;
-            there.saturating_add(part)
-        });
-        (previous.min(self.wanted), given.collect(), Reverse(set.len()))
-    }
-
-    /// Whether nothing moves without need, and the first tier takes all of it.
-    fn is_best(&self, (stays, given, _): &Spill) -> bool {
-        *stays == self.settled && given.first() == Some(&self.wanted)
-    }
-}
-
 struct Search<'s> {
     /// What clusters there are; none where counts say everything.
     kinds: Option<Kinds>,
     /// What there is by tier, if there is more than one.
     overflow: Option<Overflow>,
+    /// How many groups there may be.
+    most: usize,
     field: Field,
     groups: &'s [Group],
     limits: Limits,
     by_cluster: Limits,
     want: Want,
+}
+
+/// How much may still be looked at.
+struct Left {
+    sets: usize,
+    clusters: usize,
 }
 
 /// A set of groups that suffices: their places, in order.
@@ -349,32 +296,33 @@ struct Found {
 impl Search<'_> {
     /// The sets of groups that suffice, in the order in which they were found.
     fn all(&self) -> Vec<Found> {
-        let budget = if self.kinds.is_none() {
-            MOST_SETS
-        } else {
-            MOST_SETS_IN_DETAIL
+        let mut left = Left {
+            sets: match &self.kinds {
+                Some(_) => MOST_SETS_IN_DETAIL,
+                None => MOST_SETS,
+            },
+            clusters: MOST_CLUSTERS,
         };
         let mut found = Vec::new();
-        let mut looked_at = 0;
-        let complete = self.descend(&mut Vec::new(), 0, &mut found, &mut looked_at, budget);
+        let complete = self.descend(&mut Vec::new(), 0, &mut found, &mut left);
         if !complete {
             found.extend(self.greedy());
+        }
+        if !found.iter().any(|one| one.has_room) {
+            for one in &mut found {
+                one.spill = self.spill(&one.set);
+            }
         }
         found
     }
 
-    fn descend(
-        &self,
-        set: &mut Vec<usize>,
-        from: usize,
-        found: &mut Vec<Found>,
-        looked_at: &mut usize,
-        budget: usize,
-    ) -> bool {
-        *looked_at += 1;
-        if *looked_at > budget {
+    fn descend(&self, set: &mut Vec<usize>, from: usize, found: &mut Vec<Found>, left: &mut Left) -> bool {
+        let clusters = self.overflow.as_ref().map_or(0, |overflow| overflow.looks(set));
+        if left.sets == 0 || left.clusters < clusters {
             return false;
         }
+        left.sets -= 1;
+        left.clusters -= clusters;
         if set.len() >= self.limits.min && self.suffices(set) {
             let one = self.found(set.clone());
             let is_best = match (&self.overflow, &one.spill) {
@@ -388,12 +336,12 @@ impl Search<'_> {
                 return true;
             }
         }
-        if set.len() >= self.most() {
+        if set.len() >= self.most {
             return true;
         }
         for index in from..self.groups.len() {
             set.push(index);
-            let complete = self.descend(set, index + 1, found, looked_at, budget);
+            let complete = self.descend(set, index + 1, found, left);
             set.pop();
             if !complete {
                 return false;
@@ -402,20 +350,18 @@ impl Search<'_> {
         true
     }
 
-    /// How many groups there may be. A cluster stands for one, except of zones.
-    fn most(&self) -> usize {
-        match self.field {
-            Field::Zone => self.limits.max,
-            _ => self.limits.max.min(self.by_cluster.max).max(self.limits.min),
+    /// How replicas go to the tiers is worked out where there is room for them; else it counts only if there is none anywhere.
+    fn found(&self, set: Vec<usize>) -> Found {
+        let has_room = self.has_room(&set);
+        Found {
+            has_room,
+            spill: has_room.then(|| self.spill(&set)).flatten(),
+            set,
         }
     }
 
-    fn found(&self, set: Vec<usize>) -> Found {
-        Found {
-            has_room: self.has_room(&set),
-            spill: self.overflow.as_ref().map(|overflow| overflow.spill(&set)),
-            set,
-        }
+    fn spill(&self, set: &[usize]) -> Option<Spill> {
+        self.overflow.as_ref().map(|overflow| overflow.spill(set))
     }
 
     /// The best groups, one after the other, until they suffice: those of the first tier and where it is first, unless only others
@@ -436,19 +382,19 @@ impl Search<'_> {
             order
         };
         let first = |order: &[usize], roomy: bool| {
-            let most = self.most().min(order.len());
-            let mut sets = (self.limits.min..=most)
-                .map(|count| {
-                    let mut set = order[..count].to_vec();
-                    set.sort_unstable();
-                    set
-                })
-                .filter(|set| self.suffices(set))
-                .map(|set| self.found(set))
-                .filter(|found| !roomy || found.has_room);
+            let most = self.most.min(order.len());
+            let prefix = |count: usize| {
+                let mut set = order[..count].to_vec();
+                set.sort_unstable();
+                let mut found = self.suffices(&set).then(|| self.found(set))?;
+                if !roomy {
+                    found.spill = self.spill(&found.set);
+                }
+                (!roomy || found.has_room).then_some(found)
+            };
             match self.overflow {
-                Some(_) => sets.max_by(|a, b| a.spill.cmp(&b.spill)),
-                None => sets.next(),
+                Some(_) => fullest(self.limits.min..=most, prefix),
+                None => (self.limits.min..=most).find_map(prefix),
             }
         };
         // Without an overflow the tier makes no difference.
