@@ -18,6 +18,7 @@ use std::sync::Arc;
 use lockgate_api::InterpreterCustomization;
 use lockgate_api::binding::AggregatedStatusItem;
 use lockgate_script::{Limits, ScriptError};
+use machinery_value::encode::encoded_len;
 use machinery_value::hash::canonical_hash;
 use machinery_value::labels::{LabelSelector, SelectorError};
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ use thiserror::Error;
 
 use crate::dependencies::{self, Dependency, settled};
 use crate::object::{self, TemplateId};
-use crate::observe::{Health, STATUS_BYTES, cut, length};
+use crate::observe::{Health, STATUS_BYTES, cut};
 use crate::render::Workload;
 
 pub use running::Runner;
@@ -279,7 +280,7 @@ impl Interpreter {
                 .call(&[live], &[like])
                 .and_then(|answer| match answer.into_iter().next() {
                     None | Some(Value::Null) => Ok(None),
-                    Some(status @ Value::Object(_)) => match length(&status) {
+                    Some(status @ Value::Object(_)) => match encoded_len(&status) {
                         0..=STATUS_BYTES => Ok(Some(status)),
                         bytes => Err(script.wrong(&format!(
                             "ReflectStatus must return a status of at most {STATUS_BYTES} bytes, and returns one of {bytes}"

@@ -20,6 +20,7 @@ mod work;
 
 use jiff::Timestamp;
 use lockgate_api::work::{ManifestStatus, ResourceIdentifier};
+use machinery_value::encode::encoded_len;
 use serde_json::Value;
 
 use crate::interpret::{InterpretError, Interpreter};
@@ -28,7 +29,6 @@ use crate::object::TemplateId;
 pub use binding::{NOT_YET, Scheduled, WorkView, aggregate_works, fully_applied, is_failing, scheduled};
 pub use compliance::overall_compliance;
 pub use health::has_rule;
-pub(crate) use size::length;
 pub use size::{STATUS_BYTES, fit};
 pub(crate) use template::is_behind;
 pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
@@ -154,7 +154,7 @@ pub fn observe_by(live: &Value, interpreter: Option<&Interpreter>) -> (Observed,
 /// The part of the status that is kept by what is known of its kind.
 fn reflected(live: &Value) -> Result<Option<Value>, Trouble> {
     let status = reflect::reflect(live);
-    match status.as_ref().map_or(0, length) {
+    match status.as_ref().map_or(0, encoded_len) {
         0..=STATUS_BYTES => Ok(status),
         bytes => Err(Trouble::too_long(bytes)),
     }

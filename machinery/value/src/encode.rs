@@ -34,22 +34,21 @@ impl io::Write for Counter {
 /// The value as compact JSON, object keys sorted.
 pub fn to_vec(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(256);
-    write(value, &mut bytes);
+    write(value, &mut bytes)
+        .expect("a Value has string keys and finite numbers, and both writers never fail");
     bytes
 }
 
-/// How many bytes [`to_vec`] would give.
-pub fn encoded_len(value: &Value) -> usize {
+/// How many bytes [`to_vec`] would give of this as a value; of what is none, those before it fails.
+pub fn encoded_len(value: &impl Serialize) -> usize {
     let mut counter = Counter(0);
-    write(value, &mut counter);
+    // What was counted before a failure is the answer.
+    let _ = write(value, &mut counter);
     counter.0
 }
 
-fn write(value: &Value, writer: &mut impl io::Write) {
-    let mut serializer = serde_json::Serializer::with_formatter(writer, GoNumbers);
-    value
-        .serialize(&mut serializer)
-        .expect("a Value has string keys and finite numbers, and both writers never fail");
+fn write(value: &impl Serialize, writer: &mut impl io::Write) -> serde_json::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(writer, GoNumbers))
 }
 
 /// The value as one YAML document that ends with a newline.

@@ -70,7 +70,7 @@ pub(crate) async fn report(state: &State, id: &TemplateId) -> Result<(), PassErr
     let mut status = binding_status(state, id, &binding, &works);
     let custom = aggregating::ask(state, id, &binding, &status.aggregated_status);
     // A script sees all of them, also those that a binding cannot carry.
-    let unkept = observe::fit(&mut status.aggregated_status).map(|message| ("StatusesTooLong", message));
+    let unkept = observe::fit(&binding, &mut status).map(|message| ("StatusesTooLong", message));
     let now = seconds(state.clock.now());
     complain(observe::OBSERVED, unkept, &now, &mut status.conditions);
     policies::note_failing(state, id, observe::is_failing(&status));

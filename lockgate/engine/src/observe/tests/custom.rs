@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Health, Observed, STATUS_BYTES, length, observe, observe_by};
+use machinery_value::encode::encoded_len;
+
+use super::super::{Health, Observed, STATUS_BYTES, observe, observe_by};
 use crate::interpret::Interpreters;
 
 fn health(generation: i64, status: Value) -> Health {
@@ -89,7 +91,7 @@ fn a_status_that_is_too_long_is_left_out_and_told() {
             "status": {"log": "x".repeat(bytes)},
         })
     };
-    let longest = boat(STATUS_BYTES - length(&json!({"log": ""})));
+    let longest = boat(STATUS_BYTES - encoded_len(&json!({"log": ""})));
     let (seen, trouble) = observe_by(&longest, None);
     assert_eq!((seen.health, trouble), (Health::Healthy, None));
     assert!(seen.status.is_some());
