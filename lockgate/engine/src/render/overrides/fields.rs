@@ -58,13 +58,27 @@ fn change(document: &mut Value, path: &str, patches: &[FieldPatch]) -> Result<()
 /// What is refused is what is refused of an object, in the same words; what is read keeps its numbers.
 fn read_json(text: &str) -> Result<Value, DecodeError> {
     let document = from_json(text.as_bytes())?.value;
+    if !has_large(&document) || has_meaning(&document) {
+        return Ok(document);
+    }
     Ok(serde_json::from_str(text).unwrap_or(document))
+}
+
+/// Whether a key means something else to the second reader than what it says.
+fn has_meaning(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_meaning),
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, value)| key.starts_with("$serde_json::private::") || has_meaning(value)),
+        _ => false,
+    }
 }
 
 /// As an object is read. Where there are integers that it makes floats of, the text is read once more with these made texts, which
 /// say what they were.
 fn read_yaml(text: &str) -> Result<Value, DecodeError> {
-    if text.trim_start().starts_with('{') {
+    if text.trim_ascii_start().starts_with('{') {
         return read_json(text);
     }
     let mut document = from_yaml(text.as_bytes())?.value;
@@ -161,6 +175,31 @@ mod tests {
         assert_eq!(changed(text, "yaml"), in_yaml);
         let text = "a: 1\nid: 9223372036854775808\nlow: -9223372036854775808\nu: 18446744073709551615\nv: 1.0\nw: 2.50\n";
         assert_eq!(changed(text, "yaml"), in_yaml);
+    }
+
+    #[test]
+    fn a_key_is_a_key() {
+        for text in [
+            r#"{"a":1,"b":{"$serde_json::private::RawValue":"[7]"}}"#,
+            r#"{"a":1,"b":{"\u0024serde_json::private::RawValue":"[7]"},"id":18446744073709551615}"#,
+        ] {
+            let after: Value = from_json(changed(text, "json").as_bytes()).unwrap().value;
+            assert_eq!(after["b"]["$serde_json::private::RawValue"], "[7]", "{text}");
+        }
+    }
+
+    #[test]
+    fn what_starts_with_a_brace_is_one_thing_to_both_readers() {
+        let read = |text: &str| {
+            (
+                read_yaml(text),
+                from_yaml(text.as_bytes()).map(|decoded| decoded.value),
+            )
+        };
+        for text in [" \n{\"a\": 1}", "\u{a0}{a: 1}", "\u{2003}{\"a\": 1}"] {
+            let (own, theirs) = read(text);
+            assert_eq!(own, theirs, "{text:?}");
+        }
     }
 
     #[test]
