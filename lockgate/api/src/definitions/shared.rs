@@ -7,25 +7,39 @@ use super::schema::{
 
 /// Requirements in one selector.
 const MAX_REQUIREMENTS: usize = 64;
-/// Labels in one selector. With the longest list of selectors it is about what a rule about each of them may cost.
+/// Labels in one selector of objects.
 const MAX_LABELS: usize = 64;
+/// Labels in one selector of clusters. With the longest list of weights a rule about each costs less than half of what it may.
+const MAX_CLUSTER_LABELS: usize = 32;
 
-/// A label selector, as everywhere in Kubernetes. Keys and values that no label has are refused: they would match nothing,
+/// A label selector of clusters, as everywhere in Kubernetes. Keys and values that no label has are refused: they would match nothing,
 /// and nobody would be told.
 pub(super) fn label_selector(description: &str) -> Schema {
-    let keys = format!("self.all(k, size(k) <= {QUALIFIED_NAME_LENGTH} && k.matches(r'{QUALIFIED_NAME}'))");
-    let message = format!(
-        "keys must be label keys: a name of up to {LABEL_VALUE_LENGTH} characters, after an optional domain and a slash"
-    );
+    bounded_selector(description, MAX_CLUSTER_LABELS, |labels| {
+        labels.rule(rule(keys("self"), keys_message()))
+    })
+}
+
+/// A label selector of so many labels, whose keys are judged as the caller says.
+fn bounded_selector(description: &str, most: usize, judged: impl FnOnce(Schema) -> Schema) -> Schema {
     selector_of(
         description,
-        labels("Labels with exactly these values; all of them.")
-            .max_properties(MAX_LABELS)
-            .rule(rule(keys, message)),
+        judged(labels("Labels with exactly these values; all of them.").max_properties(most)),
         list(
             "The values, for the operators In and NotIn only.",
             label_value("A label's value."),
         ),
+    )
+}
+
+/// That these labels have keys that labels may have.
+fn keys(labels: &str) -> String {
+    format!("{labels}.all(k, size(k) <= {QUALIFIED_NAME_LENGTH} && k.matches(r'{QUALIFIED_NAME}'))")
+}
+
+fn keys_message() -> String {
+    format!(
+        "keys must be label keys: a name of up to {LABEL_VALUE_LENGTH} characters, after an optional domain and a slash"
     )
 }
 
@@ -129,11 +143,27 @@ pub(super) fn resource_selectors(description: &str) -> Schema {
             ("name", name("Name of the object; empty: any.")),
             (
                 "labelSelector",
-                label_selector("Objects by their labels; not looked at when a name is given."),
+                bounded_selector(
+                    "Objects by their labels; not looked at when a name is given.",
+                    MAX_LABELS,
+                    |labels| labels,
+                ),
             ),
         ],
     )
-    .required(&["apiVersion", "kind"]);
+    .required(&["apiVersion", "kind"])
+    // What is not looked at may be anything.
+    .rule(
+        rule(
+            format!(
+                "has(self.name) && size(self.name) > 0 || !has(self.labelSelector) || \
+                 !has(self.labelSelector.matchLabels) || {}",
+                keys("self.labelSelector.matchLabels")
+            ),
+            keys_message(),
+        )
+        .at(".labelSelector.matchLabels"),
+    );
     // The bound keeps the rules about selectors affordable.
     list(description, selector).max_items(1000)
 }

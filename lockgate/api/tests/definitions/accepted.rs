@@ -75,6 +75,7 @@ async fn variants(server: &Server) {
                 {"apiVersion": "v1", "kind": "Pod", "labelSelector": {
                     "matchLabels": {"a": "", "Example_1.a-b": "C_d.e-1", "my-domain.example.com/a": "a".repeat(63), "b".repeat(63): "1"},
                     "matchExpressions": [{"key": "a", "operator": "In", "values": ["", "b"]}]}},
+                {"apiVersion": "v1", "kind": "Pod", "name": "a", "labelSelector": {"matchLabels": {"a b": "c"}}},
                 {"apiVersion": "networking.istio.io/v1alpha3", "kind": "VirtualService"},
                 {"apiVersion": "my--group.x-k8s.io/v1beta1-2", "kind": "foo-Bar1"}]}),
         ),

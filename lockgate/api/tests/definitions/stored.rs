@@ -68,6 +68,10 @@ pub(crate) async fn check(server: &Server) {
 fn lax(value: &mut Value) {
     match value {
         Value::Object(fields) => {
+            let properties = fields.get("properties");
+            if properties.is_some_and(|properties| properties["labelSelector"].is_object()) {
+                fields.remove("x-kubernetes-validations");
+            }
             if let Some(properties) = fields.get_mut("properties").and_then(Value::as_object_mut) {
                 for name in ["apiVersion", "kind", "matchLabels"] {
                     if let Some(property) = properties.get_mut(name).and_then(Value::as_object_mut) {

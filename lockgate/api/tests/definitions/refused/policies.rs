@@ -32,6 +32,10 @@ pub(crate) fn selectors() -> Vec<Case> {
         (of("v1", "1Pod"), KIND),
         (of("v1", "Pod/status"), KIND),
         (labelled(json!({"matchLabels": {"a b": "c d"}})), LABELS),
+        (
+            json!([{"apiVersion": "v1", "kind": "Pod", "name": "", "labelSelector": {"matchLabels": {"a b": "c"}}}]),
+            KEYS,
+        ),
         (labelled(json!({"matchLabels": {"app": "w b"}})), LABELS),
         (labelled(json!({"matchLabels": {"app": "a".repeat(64)}})), LABELS),
         (labelled(json!({"matchLabels": {"app": "-a"}})), LABELS),
