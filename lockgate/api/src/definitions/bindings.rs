@@ -115,7 +115,7 @@ fn spec() -> Schema {
             ("clusters", clusters("The clusters that it goes to.")),
             (
                 "placement",
-                placement("The placement that was activated.").without_bounds(),
+                placement("The placement that was activated.").with_any_texts(),
             ),
             ("schedulerName", string("Who places it.")),
             ("failover", failover()),

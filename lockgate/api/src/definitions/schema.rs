@@ -300,16 +300,9 @@ impl Schema {
         self.without(&["x-kubernetes-validations"])
     }
 
-    /// The same shape with any texts, lists and maps, for the same reason.
-    pub(super) fn without_bounds(self) -> Self {
-        self.without(&[
-            "pattern",
-            "minLength",
-            "maxLength",
-            "minItems",
-            "maxItems",
-            "maxProperties",
-        ])
+    /// The same shape with any texts, and any number of labels, for the same reason. Lists are bounded as they always were.
+    pub(super) fn with_any_texts(self) -> Self {
+        self.without(&["pattern", "minLength", "maxLength", "maxProperties"])
     }
 
     fn without(self, keywords: &[&str]) -> Self {

@@ -22,6 +22,7 @@ pub(crate) async fn check(server: &Server) {
         policies::selectors(),
         rollouts::rollouts(),
         placements::placements(),
+        placements::copies(),
         overrides::overrides(),
         clusters::clusters(),
         clusters::others(),

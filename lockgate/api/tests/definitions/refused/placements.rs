@@ -20,6 +20,7 @@ pub(crate) fn placements() -> Vec<Case> {
             json!({"weightPreference": {"staticWeightList": [weight]}}),
         )
     };
+    let labels: serde_json::Map<String, Value> = (0..33).map(|i| (format!("key-{i}"), json!("a"))).collect();
     let long_name = format!("{}/a", "d".repeat(32));
     let cases: Vec<(Value, &'static str)> = vec![
         (
@@ -53,6 +54,13 @@ pub(crate) fn placements() -> Vec<Case> {
             placement(
                 "clusterAffinity",
                 json!({"labelSelector": {"matchLabels": {"a b": "c"}}}),
+            ),
+            "spec.placement.clusterAffinity.labelSelector.matchLabels",
+        ),
+        (
+            placement(
+                "clusterAffinity",
+                json!({"labelSelector": {"matchLabels": labels}}),
             ),
             "spec.placement.clusterAffinity.labelSelector.matchLabels",
         ),
@@ -275,4 +283,22 @@ pub(crate) fn placements() -> Vec<Case> {
         .into_iter()
         .map(|(spec, field)| ("Propagation", spec, field))
         .collect()
+}
+
+/// Copies of placements say anything, and not any number of it.
+pub(crate) fn copies() -> Vec<Case> {
+    let many = |count: usize, item: Value| Value::from(vec![item; count]);
+    let exists = json!({"key": "a", "operator": "Exists"});
+    [
+        (
+            json!({"placement": {"clusterAffinity": {"labelSelector": {"matchExpressions": many(65, exists)}}}}),
+            "spec.placement.clusterAffinity.labelSelector.matchExpressions",
+        ),
+        (
+            json!({"placement": {"clusterAffinities": many(65, json!({"affinityName": "a"}))}}),
+            "spec.placement.clusterAffinities",
+        ),
+    ]
+    .map(|(spec, field)| ("Binding", spec, field))
+    .into()
 }
