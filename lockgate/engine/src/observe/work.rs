@@ -84,7 +84,7 @@ pub fn unobserved(trouble: &Trouble, now: Timestamp) -> Condition {
 
 /// Whether what a Work says of its object is all that there is to say: nothing of it could not be read.
 pub fn is_observed(work: &Work) -> bool {
-    !Condition::find(&work.status.conditions, OBSERVED).is_some_and(|condition| condition.status == "False")
+    Condition::find(&work.status.conditions, OBSERVED).is_none_or(|condition| condition.status != "False")
 }
 
 /// The type of the condition that is there while somebody on the member changes back what is corrected.
