@@ -71,10 +71,13 @@ async fn answer(arguments: &RenderArguments) -> Result<ExitCode, Failure> {
     let hub = arguments.hub.connect().await?;
     let subject = Subject::read(&hub, arguments).await?;
     if let Some(why) = subject.never_sent() {
-        return Err(Failure::Other(format!(
-            "{} is sent to no cluster: {why}",
-            subject.id
-        )));
+        let why = format!("{} is sent to no cluster: {why}", subject.id);
+        if arguments.output == Output::Json {
+            let mut value = subject.heading(false);
+            value["error"] = why.as_str().into();
+            print::out(&format!("{value:#}\n"));
+        }
+        return Err(Failure::Other(why));
     }
     let shown = subject.explain();
     match (&shown.explained.result, arguments.output) {
@@ -220,6 +223,16 @@ impl Subject {
         } else {
             Way::Nowhere
         }
+    }
+
+    /// How everything that is said of it in JSON begins.
+    fn heading(&self, placed: bool) -> Value {
+        json!({
+            "kind": "Rendered",
+            "template": self.id.to_string(),
+            "cluster": self.cluster.metadata.name,
+            "placed": placed,
+        })
     }
 
     /// Why it is never sent anywhere, whatever policies say. What has been sent all the same can be looked at.
@@ -404,14 +417,9 @@ impl Shown {
                 value
             })
             .collect();
-        let mut value = json!({
-            "kind": "Rendered",
-            "template": subject.id.to_string(),
-            "cluster": subject.cluster.metadata.name,
-            "placed": self.placed,
-            "replicas": told(&self.explained.replicas),
-            "overrides": steps,
-        });
+        let mut value = subject.heading(self.placed);
+        value["replicas"] = told(&self.explained.replicas).into();
+        value["overrides"] = steps.into();
         match &self.explained.result {
             Ok(rendered) => {
                 value["warnings"] = json!(rendered.warnings);

@@ -182,6 +182,11 @@ async fn what_is_never_sent_says_so() {
         let (code, text, error) = hub.run(&["render", object, "-n", "shop", "-c", "member1"]).await;
         assert_eq!((code, text.as_str()), (1, ""), "{object}");
         assert!(error.contains(why), "{error}");
+        let in_json = ["render", object, "-n", "shop", "-c", "member1", "-o", "json"];
+        let (code, text, _) = hub.run(&in_json).await;
+        let shown: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((code, &shown["placed"]), (1, &json!(false)), "{object}");
+        assert!(shown["error"].as_str().unwrap().contains(why), "{text}");
     }
     // A policy may place it.
     let (code, text, _) = hub.run(&["render", "ns/default", "-c", "member1"]).await;
