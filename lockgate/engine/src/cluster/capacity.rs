@@ -134,11 +134,15 @@ impl Capacity {
                 *allocated.entry(resource.clone()).or_default() += sum;
             }
         }
+        // Of what nobody has there is no room, and pods may name as much of that as they like.
+        allocated.retain(|resource, _| allocatable.contains_key(resource));
+        let mut allocating = self.allocating.clone();
+        allocating.retain(|resource, _| allocatable.contains_key(resource));
         let mut summary = Map::new();
         for (part, sums) in [
             ("allocatable", &allocatable),
             ("allocated", &allocated),
-            ("allocating", &self.allocating),
+            ("allocating", &allocating),
         ] {
             let list = written(sums);
             if part == "allocatable" || !list.is_empty() {
@@ -453,9 +457,26 @@ mod tests {
     }
 
     #[test]
+    fn of_what_no_node_has_nothing_is_told() {
+        let mut capacity = Capacity::default();
+        let has = json!({"cpu": "16", "memory": "64Gi", "pods": "110"});
+        capacity.node("n1", Some(&node("True", has)));
+        for node in ["", "n1"] {
+            let mut odd = pod(node, "1", "Pending");
+            odd["spec"]["containers"][0]["resources"]["requests"]["example.com/sails"] = json!("2");
+            capacity.pod("x", &format!("odd-{node}"), Some(&odd));
+        }
+        let summary = capacity.summary(None);
+        let one = json!({"cpu": "1", "memory": "1Gi", "pods": "1"});
+        assert_eq!((&summary["allocating"], &summary["allocated"]), (&one, &one));
+    }
+
+    #[test]
     fn what_goes_takes_away_what_it_brought() {
         // Each is possible, and together they are more than an amount can be.
         let mut capacity = Capacity::default();
+        let has = json!({"cpu": "16", "memory": "64Gi", "pods": "110"});
+        capacity.node("n1", Some(&node("True", has)));
         let mut large = pod("", "1", "Pending");
         large["spec"]["containers"][0]["resources"]["requests"]["memory"] = json!("1Ei");
         for number in 0..9 {

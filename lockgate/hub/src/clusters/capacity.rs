@@ -331,7 +331,10 @@ mod tests {
         sums.pod("", "a", Some(&kept));
         let mut whole = Capacity::default();
         whole.pod("", "a", Some(&pod));
-        let open = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        let open = json!({"status": {
+            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        }});
         for capacity in [&mut sums, &mut whole] {
             capacity.node("n", Some(&open));
         }
