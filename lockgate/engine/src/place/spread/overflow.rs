@@ -1,7 +1,7 @@
 //! How replicas would be given out by tier: a group of clusters is full before what it overflows to gets any.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::filter::Fit;
 use super::Want;
@@ -33,8 +33,33 @@ struct Alike {
     count: usize,
     /// What they have together, tier by tier.
     sums: Vec<Tier>,
-    /// As many of each tier as may be chosen, the best first; none where all may be.
+    /// As many of each tier as may be chosen, of the best and of the richest, the best first; none where all may be.
     best: Vec<One>,
+}
+
+impl Alike {
+    /// Leaves out who is never chosen: of each tier no more than `most` are, the first of them or, where these have no room, the
+    /// richest.
+    fn keep_best(&mut self, most: usize) {
+        if self.best.len() <= most {
+            return;
+        }
+        let mut kept = HashSet::new();
+        let mut keep = |sorted: &[One]| {
+            let mut of_tier = vec![0; self.sums.len()];
+            for one in sorted {
+                of_tier[one.tier] += 1;
+                if of_tier[one.tier] <= most {
+                    kept.insert(one.place);
+                }
+            }
+        };
+        keep(&self.best);
+        let mut richest = self.best.clone();
+        richest.sort_by_key(|one| Reverse(one.capacity));
+        keep(&richest);
+        self.best.retain(|one| kept.contains(&one.place));
+    }
 }
 
 /// What clusters of one tier have. Where nobody asks for room each has room for one, itself.
@@ -104,8 +129,7 @@ impl Overflow {
                 best: Vec::new(),
             });
             let tier = fit.tier - first;
-            // No more of them can be taken, and the best came first.
-            if most < fits.len() && kind.sums[tier].clusters < most {
+            if most < fits.len() {
                 kind.best.push(One {
                     place,
                     tier,
@@ -115,6 +139,9 @@ impl Overflow {
             }
             kind.count += 1;
             kind.sums[tier].add((room, there));
+        }
+        for kind in kinds.iter_mut().flat_map(BTreeMap::values_mut) {
+            kind.keep_best(most);
         }
         let wanted = match want.dynamic {
             true => want.replicas.max(0),

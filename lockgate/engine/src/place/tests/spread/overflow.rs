@@ -137,6 +137,18 @@ fn a_limit_on_clusters_is_one_for_all_groups_together() {
     assert_eq!(told(&place(&input(&spec, &world(&lines)))), "a1:10 c1:12");
 }
 
+#[test]
+fn clusters_where_it_is_that_have_no_room_hide_no_others() {
+    let lines = ["a1 p A z 2", "a2 p A z 2", "a3 p A z 100", "d1 p D z 10", "d2 p D z 100"];
+    let limits = [constraint("region", 1, 1), constraint("cluster", 1, 2)];
+    let tiers: [&[&str]; 2] = [&["a1", "a2", "a3", "d1"], &["d2"]];
+    // It was scaled to nothing there, and is to run again.
+    let there = json!([{ "name": "a1", "replicas": 0 }, { "name": "a2", "replicas": 0 }]);
+    let placement = overflowing(&tiers, &limits, &dynamic());
+    let spec = spec(json!({ "replicas": 50, "clusters": there, "placement": placement }));
+    assert_eq!(told(&place(&input(&spec, &world(&lines)))), "a1:1 a3:49");
+}
+
 proptest! {
     #![proptest_config(crate::properties::cases(512))]
 
