@@ -127,7 +127,8 @@ fn restore(document: &mut Value, marked: &Value) {
     match (document, marked) {
         (Value::Object(map), Value::Object(other)) => {
             for (key, value) in map {
-                if let Some(marked) = other.get(key).or_else(|| other.get(&mark_large(key))) {
+                // There it has marks too, and another key may be called what this one is called here.
+                if let Some(marked) = other.get(&mark_large(key)).or_else(|| other.get(key)) {
                     restore(value, marked);
                 }
             }
