@@ -139,7 +139,13 @@ fn a_limit_on_clusters_is_one_for_all_groups_together() {
 
 #[test]
 fn clusters_where_it_is_that_have_no_room_hide_no_others() {
-    let lines = ["a1 p A z 2", "a2 p A z 2", "a3 p A z 100", "d1 p D z 10", "d2 p D z 100"];
+    let lines = [
+        "a1 p A z 2",
+        "a2 p A z 2",
+        "a3 p A z 100",
+        "d1 p D z 10",
+        "d2 p D z 100",
+    ];
     let limits = [constraint("region", 1, 1), constraint("cluster", 1, 2)];
     let tiers: [&[&str]; 2] = [&["a1", "a2", "a3", "d1"], &["d2"]];
     // It was scaled to nothing there, and is to run again.
