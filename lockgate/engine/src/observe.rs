@@ -31,7 +31,7 @@ pub use compliance::overall_compliance;
 pub use health::has_rule;
 pub use size::{STATUS_BYTES, fit};
 pub(crate) use template::is_behind;
-pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as};
+pub use template::{Counts, MemberReport, aggregate_template, aggregate_template_as, is_still_elsewhere};
 pub use work::{
     APPLIED, OBSERVED, RECREATE_FAILED, UNDISPUTED, applied, dispatching, disputed, has_copy, is_applied,
     is_observed, suspended, unobserved,

@@ -124,6 +124,15 @@ pub enum Counts {
     Weakest,
 }
 
+/// Whether none of these clusters has it while one of the `others`, that it leaves, still does: those keep their copies until
+/// these have theirs, and what was last said of the template is true of them.
+pub fn is_still_elsewhere<'w>(
+    members: &[MemberReport<'_>],
+    mut others: impl Iterator<Item = &'w Work>,
+) -> bool {
+    workload::is_nowhere(members) && others.any(has_copy)
+}
+
 /// The new status of a template, counted by sums; none if its kind has no rule or nothing changes.
 pub fn aggregate_template(template: &Value, members: &[MemberReport<'_>], now: Timestamp) -> Option<Value> {
     aggregate_template_as(template, members, Counts::Summed, now)

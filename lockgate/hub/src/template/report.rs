@@ -442,14 +442,16 @@ async fn report_template(
         .iter()
         .map(|(cluster, work)| (cluster.as_str(), work))
         .collect();
-    let reports: Vec<MemberReport<'_>> = told_of(state, binding)
-        .into_iter()
+    let told_of = told_of(state, binding);
+    let reports: Vec<MemberReport<'_>> = told_of
+        .iter()
         .map(|cluster| match works.get(cluster) {
             Some(work) => MemberReport::of(cluster, work, is_current(cluster, work)),
             // It could not be made, its turn has not come, or it is on its way.
             None => MemberReport::silent(cluster),
         })
         .collect();
+    let others = || works.iter().filter(|(cluster, _)| !told_of.contains(*cluster));
     // Where every cluster has the whole, sums would exceed what the template asks for, and clients take the surplus for
     // replicas that are about to end.
     let duplicated = binding
@@ -467,6 +469,7 @@ async fn report_template(
         Some(status) => status,
         // Nobody knows yet that it goes nowhere.
         None if reports.is_empty() && !is_said(&template) && !is_placed(state, id) => None,
+        None if observe::is_still_elsewhere(&reports, others().map(|(_, work)| *work)) => None,
         None => observe::aggregate_template_as(&template, &reports, counts, state.clock.now()),
     };
     let Some(status) = status else {
