@@ -29,7 +29,9 @@ struct Inner {
     named: HashMap<TemplateId, BTreeSet<Key>>,
     /// Those who mean all objects that a selector matches.
     selecting: HashMap<Place, BTreeSet<Key>>,
-    /// The templates that follow each binding, as their own bindings say it.
+    /// What each binding follows, as it says itself.
+    following: HashMap<Key, Following>,
+    /// The templates that follow each binding: the same the other way round.
     dependents: HashMap<Key, BTreeSet<TemplateId>>,
 }
 
@@ -84,18 +86,27 @@ impl Needs {
         })
     }
 
-    /// A binding is of another version of its template, or is needed by others than it was.
-    fn follow(&self, before: &Following, after: &Following) {
-        if before == after {
+    /// A binding is of another version of its template, or is needed by others than it was. It is compared with what is known here:
+    /// at a start what there is now may be told before what was there when it was listed.
+    fn follow(&self, binding: &Key, after: &Following) {
+        let is_known = |inner: &Inner| match inner.following.get(binding) {
+            Some(known) => known == after,
+            None => after.referrers.is_empty(),
+        };
+        if is_known(&self.inner.read()) {
             return;
         }
-        let dependents = &mut self.inner.write().dependents;
+        let mut inner = self.inner.write();
+        let before = inner.following.remove(binding).unwrap_or_default();
         for referrer in &before.referrers {
-            remove(dependents, referrer, &before.id);
+            remove(&mut inner.dependents, referrer, &before.id);
         }
         for referrer in &after.referrers {
-            let ids = dependents.entry(referrer.clone()).or_default();
+            let ids = inner.dependents.entry(referrer.clone()).or_default();
             ids.insert(after.id.clone());
+        }
+        if !after.referrers.is_empty() {
+            inner.following.insert(binding.clone(), after.clone());
         }
     }
 
@@ -186,7 +197,7 @@ pub(crate) fn needed_by(binding: &Binding) -> Vec<Dependency> {
 }
 
 /// A template that goes where others need it.
-#[derive(Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 struct Following {
     id: TemplateId,
     /// The bindings that need it.
@@ -220,7 +231,7 @@ pub(crate) fn binding(state: &State, key: &Key, old: Option<&Binding>, new: Opti
         ids.filter_map(|id| state.needs.cycle(id)).flatten()
     };
     let mut told: BTreeSet<TemplateId> = on_the_way().collect();
-    state.needs.follow(&before, &after);
+    state.needs.follow(key, &after);
     if old != new {
         state.needs.put(key, new.needed.clone());
     }
@@ -300,7 +311,8 @@ mod tests {
             id: id("raft"),
             referrers: BTreeSet::from([key("ark")]),
         };
-        needs.follow(&nobody, &by);
+        let raft = key("raft");
+        needs.follow(&raft, &by);
         assert_eq!(way().as_deref(), Some("raft ark"));
         // What lingers because it was needed before is not needed now.
         for other in [named("other"), selected("Raft")] {
@@ -308,7 +320,7 @@ mod tests {
             assert_eq!(way(), None);
         }
         needs.put(&key("ark"), vec![selected("Boat")]);
-        needs.follow(&by, &nobody);
+        needs.follow(&raft, &nobody);
         assert_eq!(way(), None);
         assert_eq!(needs.dependents(&key("ark")), BTreeSet::new());
         // A binding that goes over to another version follows as that.
@@ -319,10 +331,12 @@ mod tests {
             },
             referrers: by.referrers.clone(),
         };
-        needs.follow(&nobody, &newer("v1"));
-        needs.follow(&newer("v1"), &newer("v2"));
+        for version in ["v1", "v2"] {
+            needs.follow(&raft, &newer(version));
+        }
         assert_eq!(needs.dependents(&key("ark")), BTreeSet::from([newer("v2").id]));
-        needs.follow(&newer("v2"), &nobody);
+        needs.follow(&raft, &nobody);
         assert_eq!(needs.dependents(&key("ark")), BTreeSet::new());
+        assert_eq!(needs.inner.read().following.len(), 0);
     }
 }
