@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use lockgate_api::binding::AggregatedStatusItem;
+use lockgate_engine::observe::NOT_YET;
 
 /// The longest text that is kept of why one cluster does not have what it should, in bytes.
 pub(super) const MESSAGE: usize = 1024;
@@ -33,15 +34,20 @@ pub(super) fn of_clusters(failures: &BTreeMap<String, String>) -> Option<String>
     (!failures.is_empty()).then(|| format!("{}{more}", named.join("; ")))
 }
 
-/// Cuts what a binding says of its clusters until it can be stored. The Works say the whole.
+/// Cuts what a binding says of its clusters until it can be stored. The Works say the whole. That something is on its way is said
+/// in one short sentence, which is told from failures by its words: it stays as it is.
 pub(super) fn fit(items: &mut [AggregatedStatusItem]) {
-    let lengths = items.iter().map(|item| item.applied_message.len());
-    let said = lengths.clone().filter(|length| *length > 0).count();
-    if lengths.sum::<usize>() <= TOGETHER {
+    let own_words = |item: &&mut AggregatedStatusItem| {
+        let said = &item.applied_message;
+        !said.is_empty() && said != NOT_YET
+    };
+    let mut told: Vec<_> = items.iter_mut().filter(own_words).collect();
+    let together: usize = told.iter().map(|item| item.applied_message.len()).sum();
+    if together <= TOGETHER {
         return;
     }
-    let each = limit_of_each(said);
-    for item in items {
+    let each = limit_of_each(told.len());
+    for item in &mut told {
         let length = cut(&item.applied_message, each).len();
         item.applied_message.truncate(length);
     }
@@ -82,5 +88,24 @@ mod tests {
         let lengths = many.iter().map(|item| item.applied_message.len());
         assert!(lengths.clone().sum::<usize>() <= TOGETHER);
         assert_eq!(lengths.filter(|length| *length > 0).count(), 2500);
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_not_cut_until_it_looks_like_a_failure() {
+        let item = |message: &str| AggregatedStatusItem {
+            applied_message: message.to_owned(),
+            ..AggregatedStatusItem::default()
+        };
+        let mut items = vec![item(NOT_YET); 5000];
+        fit(&mut items);
+        assert!(items.iter().all(|item| item.applied_message == NOT_YET));
+        items.extend(vec![item(&"x".repeat(MESSAGE)); 100]);
+        fit(&mut items);
+        assert!(items[..5000].iter().all(|item| item.applied_message == NOT_YET));
+        assert!(
+            items[5000..]
+                .iter()
+                .all(|item| item.applied_message.len() == TOGETHER / 100)
+        );
     }
 }
