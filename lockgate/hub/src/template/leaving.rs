@@ -153,7 +153,15 @@ impl Walk<'_> {
             if let Some(Outcome::Clusters(targets)) = found.as_ref().map(|(_, placed)| &placed.verdict) {
                 from.spec.clusters.clone_from(targets);
             }
-            found = self.leave(&from, tasks, held, verdict).or(found);
+            match self.leave(&from, tasks, held, verdict) {
+                Some(left) => found = Some(left),
+                // What was decided for this cause came to nothing: neighbours are to see what was decided before.
+                None => {
+                    if let Some((left, placed)) = &found {
+                        self.note(left, placed);
+                    }
+                }
+            }
         }
         if found.is_none() {
             verdict.staying = why;

@@ -1,6 +1,7 @@
 //! The place station's part of a template's pass.
 
 use lockgate_api::Binding;
+use lockgate_api::binding::WorkloadAffinityGroups;
 use lockgate_engine::place::{self, LastPlaced, Neighbours, PlaceInput, Placed, Trigger, Verdict as Outcome};
 
 use super::{PassError, Verdict, Walk};
@@ -82,8 +83,7 @@ impl Walk<'_> {
     /// Where the binding goes.
     pub(super) fn decide(&self, binding: &Binding) -> Placed {
         let begun = std::time::Instant::now();
-        let groups = binding.spec.workload_affinity_groups.as_ref();
-        let placed = match groups.filter(|_| self.state.gates.workload_affinity) {
+        let placed = match self.affinity_groups(binding) {
             Some(groups) => neighbours::decide(self.state, self.id, groups, |neighbours| {
                 self.with_input(binding, Some(neighbours), place::place)
             }),
@@ -98,6 +98,19 @@ impl Walk<'_> {
         let ok = matches!(placed.verdict, Outcome::Unchanged | Outcome::Clusters(_));
         metrics.placed(ok, "ReconcileSchedule", took);
         placed
+    }
+
+    /// Has the others of its groups see that this was decided, whatever was tried since.
+    pub(super) fn note(&self, binding: &Binding, placed: &Placed) {
+        if let Some(groups) = self.affinity_groups(binding) {
+            neighbours::decide(self.state, self.id, groups, |_| placed.clone());
+        }
+    }
+
+    /// The groups of workloads that it belongs to, if they count.
+    fn affinity_groups<'b>(&self, binding: &'b Binding) -> Option<&'b WorkloadAffinityGroups> {
+        let groups = binding.spec.workload_affinity_groups.as_ref();
+        groups.filter(|_| self.state.gates.workload_affinity)
     }
 
     /// Makes the binding go where it was decided, and says so.
