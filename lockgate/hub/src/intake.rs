@@ -274,6 +274,13 @@ pub(crate) fn binding(state: &State, change: &Change) {
     if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
         state.kinds.look();
     }
+    match (&change.new, change.own) {
+        (Some(_), _) => {}
+        // Its template is gone, and let it go.
+        (None, true) => owning::wake_namesakes(state, key),
+        // Its template may be there, and need it again: that is looked at before anybody else has its name.
+        (None, false) => state.keepsakes.hold_name(key, &id),
+    }
     if !change.own {
         state.reports.add_soon(id.clone(), 1, REPORT_AFTER);
         state.templates.add(id, WALK);

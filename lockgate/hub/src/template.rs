@@ -37,6 +37,7 @@ use lockgate_api::meta::OwnerReference;
 use lockgate_api::{Binding, Condition, PropagationPolicy, keys, names};
 use lockgate_engine::TemplateId;
 use lockgate_engine::claim::{self, Act, Claim, ClaimInput, Decision};
+use lockgate_engine::gate::record::Refused;
 use lockgate_engine::interpret::Interpreter;
 use lockgate_engine::object;
 use lockgate_engine::place;
@@ -45,6 +46,7 @@ use serde_json::Value;
 use crate::cache::Key;
 use crate::chores::Chore;
 use crate::events::EventTarget;
+use crate::kinds::Kind;
 use crate::link::LinkError;
 use crate::neighbours;
 use crate::policies;
@@ -93,8 +95,8 @@ pub(crate) struct Verdict {
     pub(crate) scheduled: Option<(bool, &'static str, String)>,
     /// Clusters whose manifest could not be rendered, with the reason.
     pub(crate) unrendered: BTreeMap<String, String>,
-    /// The digests of what the hub did not take of them.
-    pub(crate) refused: BTreeMap<String, String>,
+    /// What the hub did not take of that, until it does. A rollout keeps in its record what counts of it.
+    pub(crate) refused: BTreeMap<String, Refused>,
     /// Clusters that keep more replicas than they are to have, with how many, until others have theirs.
     pub(crate) keeping: Vec<(String, i64)>,
     /// Why it is not placed at all.
@@ -148,6 +150,16 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         // Nothing can be said of a kind that is not served, or not known well enough yet.
         return Ok(());
     };
+    // One that goes in the midst of this pass has another pass look.
+    let was_held = owning::holds_name(state, id);
+    let result = walk_served(state, id, &kind, render).await;
+    if was_held && result.is_ok() {
+        owning::give_up_name(state, id);
+    }
+    result
+}
+
+async fn walk_served(state: &State, id: &TemplateId, kind: &Kind, render: bool) -> Result<(), PassError> {
     let key = Key::new(&id.namespace, &id.name);
     let Some(cached) = kind.cache.get(&key) else {
         if state.bindings(&id.namespace).0.get(&binding_key(id)).is_none() {
@@ -176,15 +188,13 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
         if !is_due {
             return Ok(());
         }
-    } else if let Some(binding) = &binding
-        && !is_for(binding, id)
-    {
+    } else if let Some(other) = owning::binding_taken_by(state, id, binding.as_deref()) {
         // Names of bindings carry no group, so that two kinds of one name share them. The first keeps it.
-        owning::wait_for_binding(state, id);
-        let resource = &binding.spec.resource;
         let message = format!(
             "binding {} belongs to {} {}; rename one of the two objects",
-            binding.metadata.name, resource.api_version, resource.kind
+            binding_key(id).name,
+            other.api_version,
+            other.kind
         );
         state
             .events

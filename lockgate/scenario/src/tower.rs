@@ -26,7 +26,13 @@ const BUFFER: usize = 65_536;
 /// How often the revision is looked at while nothing happens.
 const LOOK: Duration = Duration::from_millis(2);
 /// Kinds whose status is simulated.
-const WORKLOADS: &[&str] = &["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"];
+const WORKLOADS: &[(&str, &str)] = &[
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "DaemonSet"),
+    ("apps/v1", "ReplicaSet"),
+    ("batch/v1", "Job"),
+];
 
 /// A view of one server; it ends when this is dropped.
 pub(crate) struct Tower {
@@ -292,9 +298,9 @@ impl Known {
         let meta = &object["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let is_workload = object["kind"]
-            .as_str()
-            .is_some_and(|kind| WORKLOADS.contains(&kind));
+        let is_workload = WORKLOADS
+            .iter()
+            .any(|(api_version, kind)| object["apiVersion"] == *api_version && object["kind"] == *kind);
         Self {
             path,
             uid: text(&meta["uid"]),

@@ -54,6 +54,14 @@ async fn who_must_wait_to_leave_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_lost_a_binding_is_asked_first() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support");
+    // A restart forgets who had a binding that was taken by force.
+    let files = [folder.join("name-of-a-binding-taken-by-force.yaml")];
+    support::assert_passed(&support::run_embedded(files, Variant::Plain).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_figure_is_kept() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/figures.yaml");
     let scenario = Scenario::load(&file).unwrap();

@@ -1,6 +1,10 @@
 //! How far a template's rollout is, as its binding keeps it: the current, the last good and the rejected revision, and what
 //! an operator asked for last. With what each Work says of itself, everything follows from it; no status is needed.
 
+mod refusals;
+
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use lockgate_api::{ObjectMeta, keys};
 use serde::{Deserialize, Serialize};
@@ -8,6 +12,8 @@ use serde_json::Value;
 
 use super::run::Run;
 use crate::object;
+
+pub use refusals::{Refused, WORDS};
 
 /// The longest reason that is kept, in characters.
 const REASON: usize = 1024;
@@ -29,6 +35,9 @@ pub struct RolloutRecord {
     /// Why nothing more starts, while too many failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breach: Option<String>,
+    /// What the hub did not take, by cluster: each has failed until the hub takes it, or something else is to go there.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, Refused>,
     /// Why nothing more starts, while an operator wants so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
@@ -198,10 +207,11 @@ impl RolloutRecord {
     /// The strategy is gone: everything goes, and nothing is left that would hold back what comes later. The number stays, for
     /// revisions are counted once. Whether anything changes.
     pub fn let_go(&mut self) -> bool {
-        if self.is_settled() && self.paused.is_none() && self.breach.is_none() {
+        if self.is_settled() && self.paused.is_none() && self.breach.is_none() && self.refused.is_empty() {
             return false;
         }
         (self.paused, self.breach, self.let_go) = (None, None, true);
+        self.refused.clear();
         true
     }
 

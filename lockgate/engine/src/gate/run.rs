@@ -87,6 +87,15 @@ pub struct Member<'a> {
     pub unmade: Option<&'a str>,
 }
 
+impl Member<'_> {
+    /// Whether it is to get this content, and was not told it yet.
+    pub(super) fn waits_for(&self, digest: &str) -> bool {
+        let told = self.told.filter(|_| !self.unsent);
+        let is_told = told.is_some_and(|told| told.digest == digest);
+        !is_told && (self.wanted == digest || self.kept == Some(digest))
+    }
+}
+
 /// What decides about a rollout.
 #[derive(Clone, Copy, Debug)]
 pub struct RunInput<'a> {

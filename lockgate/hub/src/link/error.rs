@@ -141,6 +141,12 @@ impl Status {
             409 if self.reason == "AlreadyExists" => LinkError::AlreadyExists,
             409 => LinkError::Conflict,
             410 => LinkError::Gone,
+            // What etcd says of an object that is larger than it takes; a server passes it on as trouble of its own.
+            500 if message.contains("request is too large") => LinkError::Refused {
+                code: 413,
+                reason: "RequestEntityTooLarge".to_owned(),
+                message,
+            },
             429 => {
                 let seconds = details.retry_after_seconds;
                 LinkError::TooManyRequests {
@@ -185,5 +191,15 @@ mod tests {
             assert_eq!(error.is_refusal(), refuses, "{code}: {error}");
         }
         assert!(!LinkError::Unreachable("gone".to_owned()).is_refusal());
+    }
+
+    #[test]
+    fn an_object_that_the_store_behind_a_server_does_not_take_is_refused() {
+        let answer = br#"{"kind":"Status","status":"Failure","message":"etcdserver: request is too large","code":500}"#;
+        let error = LinkError::of_answer(500, None, answer);
+        assert!(
+            error.is_refusal() && error.is_about_content() && !error.is_transient(),
+            "{error}"
+        );
     }
 }

@@ -7,6 +7,7 @@ mod asked;
 mod referrers;
 mod rows;
 mod steps;
+mod unmade;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,9 +28,10 @@ use serde_json::Value;
 
 use self::referrers::{Referrer, given_up, is_part_of_a_change, referrers};
 use self::rows::Row;
-pub(super) use self::rows::{Plan, Unmade, is_unsent, plan, work_id};
+pub(super) use self::rows::{Plan, is_unsent, plan, work_id};
 use self::steps::gate_of;
 pub(super) use self::steps::{Gate, GateStep, unmark};
+pub(super) use self::unmade::Unmade;
 use super::holding::wake_dependents;
 use super::revisions::{self, Stored};
 use super::works::left;
@@ -212,6 +214,8 @@ impl Walk<'_> {
         }
         self.mark_due(&mut rows, referrers, next.begun);
         let members: Vec<Member<'_>> = rows.iter().map(Row::member).collect();
+        // In the same write as what follows from it: what stops a rollout is known after a restart.
+        self.take_refusals(&mut next, &members);
         let names: Vec<&str> = leaving.iter().map(String::as_str).collect();
         let before = next.clone();
         let put = |next: &RolloutRecord, binding: &mut Binding| {
@@ -229,7 +233,8 @@ impl Walk<'_> {
                 rollouts::note_removal(self.state, self.id, false, !leaving.is_empty());
                 self.give_up(record.as_ref(), &next, &of).await?;
                 put(&next, binding);
-                return Ok(Gate::held(&rows, &next, stored.clone()));
+                let refused = self.all_refused(&next);
+                return Ok(Gate::held(&rows, &next, stored.clone(), refused));
             }
         };
         let input = RunInput {
@@ -242,7 +247,7 @@ impl Walk<'_> {
             now,
         };
         let mut run = run::run(&input);
-        let unmade = self.all_unmade(&of, &plan, &rows, &run);
+        let unmade = self.all_unmade(&of, &plan, &rows, &next, &run);
         let limit = brief::limit_of_each(unmade.len());
         let members: Vec<Member<'_>> = members
             .iter()

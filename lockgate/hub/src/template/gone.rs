@@ -173,10 +173,7 @@ pub(super) async fn gone(state: &State, id: &TemplateId, resource: &Resource) ->
         )
         .await
         {
-            Ok(_) => {
-                cache.forget(&key, &going.metadata.uid);
-                owning::wake_namesakes(state, id);
-            }
+            Ok(_) => cache.forget(&key, &going.metadata.uid),
             Err(PassError::Again) => {}
             Err(error) => return Err(error),
         }

@@ -26,6 +26,8 @@ pub(crate) struct Keepsakes {
     kept: Mutex<HashMap<String, Resource>>,
     /// The templates of Works that go and are made again: until then, too, nobody else has their names.
     returning: Mutex<HashMap<Key, TemplateId>>,
+    /// The same for bindings. Whether one that went is made again is known when its template was looked at.
+    names_held: Mutex<HashMap<Key, TemplateId>>,
 }
 
 impl Keepsakes {
@@ -42,6 +44,21 @@ impl Keepsakes {
     /// Whose Work is about to be made again, if one of this name is.
     pub(super) fn returning(&self, work: &Key) -> Option<TemplateId> {
         self.returning.lock().get(work).cloned()
+    }
+
+    /// A binding goes or went, and its template is about to be looked at.
+    pub(crate) fn hold_name(&self, binding: &Key, id: &TemplateId) {
+        self.names_held.lock().insert(binding.clone(), id.clone());
+    }
+
+    /// For whom the name of a binding is kept that is not there.
+    pub(super) fn name_held(&self, binding: &Key) -> Option<TemplateId> {
+        self.names_held.lock().get(binding).cloned()
+    }
+
+    /// Nobody needs the name of a binding, or the binding is there.
+    pub(super) fn release_name(&self, binding: &Key) {
+        self.names_held.lock().remove(binding);
     }
 }
 
@@ -76,6 +93,7 @@ fn remember(state: &State, id: TemplateId, mut binding: Binding) {
     binding.metadata.make_new();
     binding.status = lockgate_api::BindingStatus::default();
     let lost = LostBinding { uid, binding };
+    state.keepsakes.hold_name(&super::binding_key(&id), &id);
     state.lost_bindings.lock().insert(id, lost);
 }
 

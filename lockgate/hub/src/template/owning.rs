@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use lockgate_api::{ObjectMeta, keys, names};
+use lockgate_api::{Binding, ObjectMeta, keys, names};
 use lockgate_engine::TemplateId;
 
 use super::{binding_id, binding_key, is_for, is_namespace, scope_keys, template_of};
@@ -222,24 +222,58 @@ pub(crate) fn wake_waiting(state: &State, work_name: &str) {
     }
 }
 
-/// A template's binding would have the name of another's, which it waits for from now on.
-pub(super) fn wait_for_binding(state: &State, id: &TemplateId) {
+/// Who has the name of the binding that a template needs, if it is another: the template waits for it from now on. `known` is
+/// the binding of that name.
+pub(super) fn binding_taken_by(
+    state: &State,
+    id: &TemplateId,
+    known: Option<&Binding>,
+) -> Option<TemplateId> {
+    let owner = binding_holder(state, id, known)?;
     let key = binding_key(id);
     let mut waiting = state.bindings_waited_for.lock();
     waiting.entry(key.clone()).or_default().insert(id.clone());
     drop(waiting);
     // It may have gone before anybody knew that somebody waits.
-    if state.binding(&key).is_none_or(|binding| is_for(&binding, id)) {
-        wake_namesakes(state, id);
+    if binding_holder(state, id, state.binding(&key).as_deref()).is_none() {
+        wake_namesakes(state, &key);
+    }
+    Some(owner)
+}
+
+fn binding_holder(state: &State, id: &TemplateId, known: Option<&Binding>) -> Option<TemplateId> {
+    match known {
+        Some(known) => (!is_for(known, id)).then(|| template_of(known)),
+        // It went, and may be about to be made again.
+        None => {
+            let held = state.keepsakes.name_held(&binding_key(id));
+            held.filter(|other| !is_same(other, id))
+        }
     }
 }
 
-/// A template and its binding are gone: others whose binding has the same name may have waited for it. They are of another
-/// group, or their names differ in what a binding's name leaves out, which only those of roles may.
-pub(super) fn wake_namesakes(state: &State, gone: &TemplateId) {
-    let waiting = state.bindings_waited_for.lock().remove(&binding_key(gone));
+/// Looks again at who waits for the name of a binding. They are of another group than whoever had it, or their names differ in
+/// what a binding's name leaves out, which only those of roles may.
+pub(crate) fn wake_namesakes(state: &State, binding: &Key) {
+    let waiting = state.bindings_waited_for.lock().remove(binding);
     for id in waiting.into_iter().flatten() {
         state.templates.add(id, WALK);
+    }
+}
+
+/// Whether the name of a template's binding, which is gone, is kept for it.
+pub(super) fn holds_name(state: &State, id: &TemplateId) -> bool {
+    let held = state.keepsakes.name_held(&binding_key(id));
+    held.is_some_and(|held| is_same(&held, id))
+}
+
+/// A template whose binding went was looked at. What it did not make again by now it does not need, and others may have the name:
+/// nobody waits for it for ever.
+pub(super) fn give_up_name(state: &State, id: &TemplateId) {
+    let key = binding_key(id);
+    state.keepsakes.release_name(&key);
+    if state.bindings(&id.namespace).0.get(&key).is_none() {
+        wake_namesakes(state, &key);
     }
 }
 

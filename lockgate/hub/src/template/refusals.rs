@@ -3,6 +3,7 @@
 
 use lockgate_engine::TemplateId;
 use lockgate_engine::dependencies::is_attached;
+use lockgate_engine::gate::record;
 
 use super::{PassError, binding_key, brief};
 use crate::cache::Key;
@@ -51,10 +52,17 @@ pub(super) fn of_work(result: &Result<(), PassError>) -> Option<String> {
         Err(error @ PassError::Link { error: link, .. })
             if matches!(link, LinkError::Refused { .. }) && link.is_refusal() =>
         {
-            Some(brief::cut(&error.to_string(), brief::MESSAGE).to_owned())
+            // As long as a rollout keeps it: what is told is the same after a restart.
+            Some(brief::cut(&error.to_string(), record::WORDS).to_owned())
         }
         _ => None,
     }
+}
+
+/// Whether it is what a Work says that the hub does not take: it does not take it from anybody, nor later. That we may not write is
+/// said of us, is over as soon as somebody mends our roles, and speaks neither for nor against what a rollout sends.
+pub(super) fn is_of_content(result: &Result<(), PassError>) -> bool {
+    matches!(result, Err(PassError::Link { error, .. }) if error.is_about_content())
 }
 
 /// The reason by what was tried. `follows` is whether the template goes where others need it.
@@ -86,10 +94,14 @@ mod tests {
                 message,
             }
         };
-        let told = |error| of_work(&Err(PassError::Link { what, error }));
-        for code in [400, 403, 413, 422] {
-            let why = told(refused(code, "Too long")).unwrap_or_default();
+        let told = |error| {
+            let result = Err(PassError::Link { what, error });
+            of_work(&result).map(|why| (why, is_of_content(&result)))
+        };
+        for (code, of_content) in [(400, true), (403, false), (405, false), (413, true), (422, true)] {
+            let (why, is_of_content) = told(refused(code, "Too long")).unwrap_or_default();
             assert!(why.starts_with(what) && why.ends_with("Too long"), "{why}");
+            assert_eq!(is_of_content, of_content, "{why}");
         }
         for error in [
             refused(401, "who are you"),
@@ -102,6 +114,7 @@ mod tests {
             assert_eq!(told(error), None);
         }
         assert_eq!(of_work(&Ok(())), None);
+        assert!(!is_of_content(&Ok(())));
         assert_eq!(of_work(&Err(PassError::Again)), None);
     }
 }

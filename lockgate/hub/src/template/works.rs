@@ -8,6 +8,7 @@ use futures::StreamExt as _;
 use lockgate_api::work::Workload;
 use lockgate_api::{Binding, Cluster, Work, keys, names};
 use lockgate_engine::failover;
+use lockgate_engine::gate::record::Refused;
 use lockgate_engine::gate::run::{Act, Target};
 use lockgate_engine::gate::{self, Holds, Motion, Removal};
 use lockgate_engine::observe;
@@ -190,9 +191,14 @@ impl Walk<'_> {
             return;
         };
         if let Some(why) = refusals::of_work(result) {
-            verdict.unrendered.insert(cluster.to_owned(), why);
-            let digest = work.metadata.annotation(keys::RENDERED_FROM).unwrap_or_default();
-            verdict.refused.insert(cluster.to_owned(), digest.to_owned());
+            verdict.unrendered.insert(cluster.to_owned(), why.clone());
+            if refusals::is_of_content(result) {
+                let digest = work.metadata.annotation(keys::RENDERED_FROM);
+                let digest = digest.unwrap_or_default().to_owned();
+                verdict
+                    .refused
+                    .insert(cluster.to_owned(), Refused { digest, why });
+            }
         } else if result.is_ok() {
             verdict.unrendered.remove(cluster);
             verdict.refused.remove(cluster);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::gate::grouping::Selected;
-use crate::gate::record::{Good, Request, Verb};
+use crate::gate::record::{Good, Refused, Request, Verb};
 
 pub(super) fn time(second: i64) -> Timestamp {
     Timestamp::from_second(1_000_000 + second).unwrap()
@@ -474,8 +474,9 @@ fn a_strategy_that_goes_leaves_nothing_that_holds_back() {
     let mut record = record(3, 2);
     ask(&mut record, Verb::Pause, 5);
     assert!(!record.is_settled());
+    record.refused.insert("a".to_owned(), Refused::default());
     assert!(record.let_go() && !record.let_go(), "once");
-    assert!(record.is_settled() && record.paused.is_none());
+    assert!(record.is_settled() && record.paused.is_none() && record.refused.is_empty());
     // The same content under a strategy that comes later is a revision of its own.
     assert!(record.begin("plan", true));
     assert_eq!((record.revision, record.good_revision()), (4, 2));

@@ -1,17 +1,17 @@
 //! What the gate is told of every cluster: what it is to get, what its Work says, and how it is.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use lockgate_api::{Binding, Cluster, Condition, OverridePolicy, Work, keys};
 use lockgate_engine::gate::grouping::Selected;
 use lockgate_engine::gate::groups::{Agreed, Groups};
-use lockgate_engine::gate::run::{self, Act, Member, Reach, Run, Seen, Step, Told};
+use lockgate_engine::gate::run::{self, Member, Reach, Seen, Told};
 use lockgate_engine::gate::{self, FollowError, Followed, Release};
 use lockgate_engine::interpret::Operation;
 use lockgate_engine::observe;
-use lockgate_engine::render::{self, RenderError, RenderInput};
+use lockgate_engine::render::{self, RenderInput};
 use machinery_value::hash::ValueHash;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ use crate::ocm;
 use crate::state;
 use crate::template::revisions::Stored;
 use crate::template::works::Share;
-use crate::template::{PassError, Walk, binding_id, brief, derived_id, owning};
+use crate::template::{PassError, Walk, binding_id, derived_id, owning};
 
 /// What is sent: the template as it is, or as it was.
 pub(in crate::template) struct Plan<'a> {
@@ -30,38 +30,6 @@ pub(in crate::template) struct Plan<'a> {
     pub(in crate::template) content: ValueHash,
     pub(in crate::template) overrides: &'a [Arc<OverridePolicy>],
     pub(in crate::template) conflict_resolution: &'a str,
-}
-
-/// Why a manifest cannot be made.
-#[derive(Clone)]
-pub(in crate::template) struct Unmade {
-    /// The reason of its event.
-    pub(in crate::template) reason: &'static str,
-    /// In words.
-    pub(in crate::template) message: String,
-    /// Whether the hub did not take it, which may be over at any time: it is tried again.
-    pub(in crate::template) is_refused: bool,
-}
-
-impl Unmade {
-    pub(in crate::template) fn new(error: &RenderError) -> Self {
-        Self {
-            reason: match error {
-                RenderError::Override(_) => "ApplyOverridePolicyFailed",
-                _ => "SyncWorkFailed",
-            },
-            message: brief::cut(&error.to_string(), brief::MESSAGE).to_owned(),
-            is_refused: false,
-        }
-    }
-
-    fn refused(message: String) -> Self {
-        Self {
-            reason: "SyncWorkFailed",
-            message,
-            is_refused: true,
-        }
-    }
 }
 
 /// What is known of one cluster that is to have a copy.
@@ -80,7 +48,7 @@ pub(super) struct Row {
     due: bool,
     /// Whether only others want it there.
     for_others: bool,
-    share: Share,
+    pub(super) share: Share,
 }
 
 impl Row {
@@ -187,23 +155,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Why what a cluster is to get cannot be made, if it cannot: also because the hub did not take it.
-    fn unmade(&self, binding: &Binding, plan: &Plan<'_>, row: &Row) -> Option<Unmade> {
-        if let Err(error) = self.named_work(&row.cluster) {
-            return Some(Unmade::new(&error));
-        }
-        let input = self.input(binding, &row.share, plan, "");
-        if let Err(error) = render::render(&input) {
-            return Some(Unmade::new(&error));
-        }
-        let verdicts = self.state.verdicts.lock();
-        let verdict = verdicts.get(self.id)?;
-        let refused = verdict.refused.get(&row.cluster)?;
-        let is_same = *refused == row.wanted || row.kept.as_ref().is_some_and(|(_, kept)| kept == refused);
-        let message = verdict.unrendered.get(&row.cluster).filter(|_| is_same)?;
-        Some(Unmade::refused(message.clone()))
-    }
-
     /// The strategy with its groups; none while a placement writes what it has decided, which brings us here again.
     pub(super) fn groups(
         &self,
@@ -232,32 +183,6 @@ impl Walk<'_> {
         });
         let groups = followed.groups(selected, decided.as_ref())?;
         Ok(Some((followed, groups)))
-    }
-
-    /// The clusters whose manifests cannot be made, if one of them is to go now or could not before.
-    pub(super) fn all_unmade(
-        &self,
-        binding: &Binding,
-        plan: &Plan<'_>,
-        rows: &[Row],
-        run: &Run<'_>,
-    ) -> BTreeMap<String, Unmade> {
-        let known = self
-            .state
-            .verdicts
-            .lock()
-            .get(self.id)
-            .is_some_and(|verdict| !verdict.unrendered.is_empty());
-        let fails = |(step, row): (&Step<'_>, &Row)| {
-            matches!(step.act, Act::Release(_)) && self.unmade(binding, plan, row).is_some()
-        };
-        if !known && !run.steps.iter().zip(rows).any(fails) {
-            return BTreeMap::new();
-        }
-        let waiting = rows.iter().filter(|row| !row.is_there());
-        waiting
-            .filter_map(|row| Some((row.cluster.clone(), self.unmade(binding, plan, row)?)))
-            .collect()
     }
 
     /// The replicas that a manifest asks for, if it counts them.

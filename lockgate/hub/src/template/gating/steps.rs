@@ -7,7 +7,8 @@ use lockgate_api::{Work, keys};
 use lockgate_engine::gate::record::RolloutRecord;
 use lockgate_engine::gate::run::{Act, Marks, Run, Target, Told};
 
-use super::rows::{Row, Unmade};
+use super::rows::Row;
+use super::unmade::Unmade;
 use crate::template::revisions::Stored;
 
 /// What the gate lets through in this pass.
@@ -44,7 +45,12 @@ impl Gate {
     }
 
     /// Nothing new goes. What is there stays, and what was everywhere is made again where somebody deleted it.
-    pub(super) fn held(rows: &[Row], record: &RolloutRecord, stored: Option<Arc<Stored>>) -> Self {
+    pub(super) fn held(
+        rows: &[Row],
+        record: &RolloutRecord,
+        stored: Option<Arc<Stored>>,
+        unmade: BTreeMap<String, Unmade>,
+    ) -> Self {
         let steps = rows.iter().map(|row| {
             let act = match &row.told {
                 Some(_) if row.is_there() => Act::Stay(Target::Wanted),
@@ -61,6 +67,7 @@ impl Gate {
         });
         Self {
             steps: Some(steps.collect()),
+            unmade,
             ..Self::closed(stored)
         }
     }
