@@ -259,6 +259,7 @@ impl Hub {
             metrics: metrics.clone(),
             caches,
             bindings_read: Default::default(),
+            bound: Default::default(),
             policies: PolicyIndex::default().into(),
             overrides: Default::default(),
             rollouts: Default::default(),

@@ -11,6 +11,7 @@ use lockgate_engine::{TemplateId, claim, dispatch};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::bound::bound;
 use crate::cache::{Cached, Change, Key};
 use crate::chores::Chore;
 use crate::head::{Head, head};
@@ -236,29 +237,6 @@ pub(crate) fn taint_policy(state: &State, change: &Change) {
     }
 }
 
-#[derive(Deserialize)]
-struct BindingHead {
-    spec: BindingHeadSpec,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct BindingHeadSpec {
-    resource: lockgate_api::binding::ObjectReference,
-}
-
-/// The template of a binding, of which nothing else is read.
-pub(crate) fn bound(cached: &Cached) -> Option<TemplateId> {
-    let head: BindingHead = cached.parse().ok()?;
-    let resource = head.spec.resource;
-    Some(TemplateId {
-        api_version: resource.api_version,
-        kind: resource.kind,
-        namespace: resource.namespace,
-        name: resource.name,
-    })
-}
-
 /// A binding changed.
 pub(crate) fn binding(state: &State, change: &Change) {
     let read = |cached: &Option<Arc<Cached>>| state.bindings_read.parse(cached.as_ref()?);
@@ -273,6 +251,9 @@ pub(crate) fn binding(state: &State, change: &Change) {
     let kind = (id.api_version.clone(), id.kind.clone());
     if change.new.is_some() && state.bound_kinds.lock().insert(kind) {
         state.kinds.look();
+    }
+    if change.new.is_none() {
+        state.bound.forget(key);
     }
     match (&change.new, change.own) {
         (Some(_), _) => {}

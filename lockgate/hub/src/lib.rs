@@ -2,6 +2,7 @@
 //! engine and I/O. It reaches the hub and the members through a `kube::Client` and nothing else, so that it does not know
 //! which server it talks to.
 
+mod bound;
 pub mod cache;
 mod chores;
 pub mod clock;

@@ -15,6 +15,7 @@ use lockgate_engine::{Gates, TemplateId};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 
+use crate::bound::Bound;
 use crate::cache::{Cache, Cached, Key};
 use crate::chores::Chore;
 use crate::clock::Clock;
@@ -62,6 +63,8 @@ pub(crate) struct State {
     pub(crate) caches: Caches,
     /// Bindings that were read lately.
     pub(crate) bindings_read: Lately<Binding>,
+    /// Which templates bindings are of.
+    pub(crate) bound: Bound,
     pub(crate) policies: RwLock<PolicyIndex>,
     pub(crate) overrides: RwLock<Overrides>,
     pub(crate) rollouts: RwLock<RolloutIndex>,
@@ -305,6 +308,12 @@ impl State {
     pub(crate) fn binding(&self, key: &Key) -> Option<Arc<Binding>> {
         let (cache, _) = self.bindings(&key.namespace);
         self.bindings_read.parse(&cache.get(key)?)
+    }
+
+    /// The template of a binding, without the rest of it.
+    pub(crate) fn bound(&self, key: &Key) -> Option<TemplateId> {
+        let (cache, _) = self.bindings(&key.namespace);
+        self.bound.of(&*cache.get(key)?)
     }
 
     /// The Works of a name, in all execution namespaces.

@@ -7,7 +7,7 @@ use lockgate_engine::TemplateId;
 use lockgate_engine::cluster::Difference;
 use serde::Deserialize;
 
-use super::bound;
+use crate::bound::bound;
 use crate::cache::Cached;
 use crate::chores::Chore;
 use crate::kinds::KindId;

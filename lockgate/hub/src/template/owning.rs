@@ -55,8 +55,8 @@ fn named_by(metadata: &ObjectMeta) -> Option<Key> {
 /// The template of a binding that is there, or was deleted and is to be there again, if it gives its Works this name.
 fn template_behind(state: &State, binding: &Key, work_name: &str) -> Option<TemplateId> {
     let gives = |id: &TemplateId| self::work_name(id) == work_name;
-    if let Some(binding) = state.binding(binding) {
-        return Some(template_of(&binding)).filter(gives);
+    if let Some(id) = state.bound(binding) {
+        return Some(id).filter(gives);
     }
     let lost = state.lost_bindings.lock();
     let mut lost = lost.keys().filter(|id| binding_key(id) == *binding);
@@ -169,8 +169,7 @@ pub(crate) fn of_work(state: &State, metadata: &ObjectMeta, copy: TemplateId) ->
     {
         return copy;
     }
-    let binding = state.binding(&named.unwrap_or_else(|| binding_key(&copy)));
-    let template = binding.map(|binding| template_of(&binding));
+    let template = state.bound(&named.unwrap_or_else(|| binding_key(&copy)));
     let is_it = |id: &TemplateId| {
         is_named && is_same(id, &copy) || work_name(id) == metadata.name && carries_id(state, metadata, id)
     };
