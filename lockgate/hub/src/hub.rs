@@ -14,7 +14,7 @@ use lockgate_engine::selector::PolicyIndex;
 use tokio::task::JoinSet;
 
 use self::fleet::{start_clusters, take_in_clusters};
-use crate::cache::{Cache, Cached, Change, Key};
+use crate::cache::{Change, Key};
 use crate::chores;
 use crate::clock::Clock;
 use crate::clusters::Clusters;
@@ -40,6 +40,7 @@ use crate::template::{self, PassError, keepsakes};
 use crate::vanished;
 use crate::watch::Following;
 pub(crate) use wiring::Wiring;
+use wiring::tell_newest;
 
 /// How many ManagedClusters are worked on at once.
 const MANAGERS: usize = 8;
@@ -554,25 +555,6 @@ fn finish<K: Clone + Eq + std::hash::Hash + Ord + std::fmt::Debug>(
         Err(error) => {
             tracing::debug!(?key, %error, "comes again");
             queue.retry(key, aspects);
-        }
-    }
-}
-
-/// Tells of an object, and again for as long as it is told of by its watch at the same time: the newest is told last.
-fn tell_newest(cache: &Cache, first: Arc<Cached>, told: &dyn Fn(&Change)) {
-    let mut next = Some(first);
-    while let Some(cached) = next {
-        let change = |old: Option<&Arc<Cached>>, new: Option<&Arc<Cached>>| Change {
-            old: old.cloned(),
-            new: new.cloned(),
-            own: false,
-        };
-        told(&change(None, Some(&cached)));
-        next = cache.get(&cached.key);
-        match &next {
-            Some(now) if now.resource_version == cached.resource_version => return,
-            Some(_) => {}
-            None => told(&change(Some(&cached), None)),
         }
     }
 }
