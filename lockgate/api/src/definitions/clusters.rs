@@ -107,7 +107,10 @@ fn spec() -> Schema {
             ),
             ("provider", label_value("Who runs it.")),
             ("region", label_value("Where it is.")),
-            ("zone", label_value("The older form of zones.")),
+            (
+                "zone",
+                label_value("The older form of zones, which are written for it."),
+            ),
             (
                 "zones",
                 list("Where it is, in more detail.", label_value("A zone.")),
@@ -119,12 +122,12 @@ fn spec() -> Schema {
     .required(&["syncMode"])
     .rule(
         rule(
-            // Whoever fills in zones from zone may leave both, if they say the same.
+            // The controllers write zones where there is only zone, and leave both.
             concat!(
                 "!has(self.zone) || self.zone == '' || !has(self.zones) || size(self.zones) == 0 || ",
                 "self.zones == [self.zone]",
             ),
-            "zone and zones exclude each other",
+            "zone and zones exclude each other unless they say the same: leave zone out to change zones",
         )
         .at(".zone")
         .forbidden(),

@@ -5,6 +5,7 @@ use machinery_value::hash::canonical_hash;
 use serde_json::json;
 
 use super::{COMPLETE_ENABLEMENTS, READY};
+use crate::selector::affinity::Field;
 
 /// Equal for two states of a cluster iff every decision about placing on it is the same for both. Times, messages and counts
 /// are not in it: a member that only breathes has the same fingerprint.
@@ -25,8 +26,7 @@ pub fn fingerprint(cluster: &Cluster) -> String {
         "syncMode": cluster.spec.sync_mode,
         "provider": cluster.spec.provider,
         "region": cluster.spec.region,
-        "zone": cluster.spec.zone,
-        "zones": cluster.spec.zones,
+        "zones": Field::Zone.of(cluster),
         "taints": taints,
         "enablements": cluster.status.api_enablements,
         "ready": status(READY),
@@ -49,12 +49,16 @@ mod tests {
             ..Condition::default()
         };
         let mut base = Cluster::default();
+        base.spec.zone = "z0".into();
         base.status.conditions.push(ready("True"));
-        let cases: [(&str, bool, Change); 7] = [
+        let cases: [(&str, bool, Change); 8] = [
             ("label", true, |c| {
                 c.metadata.labels.insert("tier".into(), "gold".into());
             }),
             ("zone", true, |c| c.spec.zones.push("z1".into())),
+            ("the older form of zones", false, |c| {
+                c.spec.zones.push("z0".into());
+            }),
             ("taint", true, |c| c.spec.taints.push(Taint::default())),
             ("ready", true, |c| c.status.conditions[0].status = "False".into()),
             ("deleting", true, |c| {

@@ -170,6 +170,11 @@ impl Task {
                 if !metadata.deleting() && !metadata.finalizers.iter().any(|f| f == keys::CLUSTER_FINALIZER) {
                     metadata.finalizers.push(keys::CLUSTER_FINALIZER.to_owned());
                 }
+                let spec = &mut cluster.spec;
+                if spec.zones.is_empty() && !spec.zone.is_empty() {
+                    // Columns, and others who read Clusters, know zones alone.
+                    spec.zones = vec![spec.zone.clone()];
+                }
             })
             .await?;
             if !self.ensure_space().await? {

@@ -13,7 +13,7 @@ const MAX_CONFLICTS: usize = 5;
 /// Which part of a Cluster is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Finalizers and taints.
+    /// Finalizers, zones and taints.
     Main,
     /// The status.
     Status,
@@ -48,6 +48,9 @@ impl Task {
                 Part::Main => {
                     body["metadata"]["finalizers"] = json!(next.metadata.finalizers);
                     body["spec"]["taints"] = json!(next.spec.taints);
+                    if next.spec.zones != present.spec.zones {
+                        body["spec"]["zones"] = json!(next.spec.zones);
+                    }
                 }
                 Part::Status => {
                     body["status"] = serde_json::to_value(&next.status)
