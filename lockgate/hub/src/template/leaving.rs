@@ -14,6 +14,7 @@ use lockgate_engine::observe::{Health, MemberReport};
 use lockgate_engine::place::{LastPlaced, Placed, Verdict as Outcome, explain};
 
 use super::departures::AT_ONCE;
+use super::placing::{Unplaced, goes_to};
 use super::writes::delete_work;
 use super::{PassError, Verdict, Walk, owning};
 use crate::events::EventTarget;
@@ -25,110 +26,144 @@ pub(super) const STATE_UNKNOWN: &str = "StateUnknown";
 /// Why a workload stays that is to leave a little later.
 pub(crate) const WAITING_FOR_TURN: &str = "WaitingForTurn";
 
+/// What is looked at to tell which clusters are left, and which have been.
+struct Sight<'a> {
+    /// The binding's Works, by cluster.
+    works: BTreeMap<String, Head>,
+    /// Whether something holds the workload back on a cluster.
+    held: &'a dyn Fn(&str) -> bool,
+    now: Timestamp,
+}
+
 impl Walk<'_> {
     /// Ends the tasks that are over, and leaves the clusters that must be left. The decision, if one was made on the way.
+    ///
+    /// A binding that we do not place leaves nothing, as whoever places it says where it goes instead. What it has left goes
+    /// all the same.
     pub(super) fn fail_over(
         &self,
         binding: &mut Binding,
+        unplaced: Option<&Unplaced>,
         verdict: &mut Verdict,
     ) -> Result<Option<Placed>, PassError> {
         let acts = self.state.gates.failover;
         if !acts && binding.spec.graceful_eviction_tasks.is_empty() {
             return Ok(None);
         }
-        let now = self.state.clock.now();
         let holders = self.holders(binding)?;
         let before = binding.clone();
         let holds = holders.of(&before);
-        let held = |cluster: &str| gate::release(&holds, cluster) != Release::Send;
-        let works = self.own_works();
-        let report = |cluster: &str| {
-            let (name, head) = works.get_key_value(cluster)?;
-            Some(MemberReport::of(name, &head.work, true))
+        let sight = Sight {
+            works: self.own_works(),
+            held: &|cluster: &str| gate::release(&holds, cluster) != Release::Send,
+            now: self.state.clock.now(),
         };
-        let healthy = |cluster: &str| works.get(cluster).is_some_and(|head| is_well(&head.work));
-        let is_left = |cluster: &str| !works.contains_key(cluster);
-        let finished = failover::finish(&binding.spec, &healthy, &held, &is_left, now);
-        verdict.waits_for_health = finished.waits_for_health;
-        binding.spec.graceful_eviction_tasks = finished.going_on;
-        let mut next = finished.next;
-        let mut decided = None;
+        let mut next = end_tasks(binding, &sight, verdict);
+        let mut due = Vec::new();
         if acts {
-            let health: BTreeMap<String, String> = binding
-                .spec
-                .clusters
-                .iter()
-                .filter_map(|target| {
-                    let report = report(&target.name).filter(|report| report.applied && report.current)?;
-                    Some((target.name.clone(), report.health.as_str().to_owned()))
-                })
-                .collect();
-            let last = LastPlaced::of(binding);
-            let tolerations = last.placement.as_ref().or(binding.spec.placement.as_ref());
-            let leave = failover::leaving(&FailoverInput {
-                spec: &binding.spec,
-                tolerations: tolerations.map_or(&[], |placement| &placement.cluster_tolerations),
-                clusters: &self.state.clusters(),
-                health: &health,
-                unhealthy_since: &since(binding),
-                status: &|cluster| {
-                    let work = &works.get(cluster)?.work;
-                    work.status.manifest_statuses.first()?.status.clone()
-                },
-                carried: Carried::on(binding),
-                stateful: self.state.gates.stateful_failover,
-                held: &held,
-                now,
-            });
-            put_since(binding, &leave);
+            let leave = self.must_leave(binding, &sight, verdict);
             next = earlier(next, leave.next);
-            if !leave.paused.is_empty() {
-                let paused = leave.paused.join(", ");
-                let why = format!("{paused} would be left, and is not while the workload is suspended");
-                verdict.staying = Some(("Suspended", why));
+            due = leave.tasks;
+        }
+        let mut decided = None;
+        if let Some(why) = unplaced {
+            let due = due.iter().map(|task| task.from_cluster.as_str());
+            let names: BTreeSet<&str> = not_left(binding).chain(due).collect();
+            if !names.is_empty() {
+                let names = names.into_iter().collect::<Vec<_>>().join(", ");
+                verdict.staying = Some(why.keeps(&names));
             }
-            if let Some((cluster, missing)) = leave.stateless.first() {
-                let why = format!(
-                    "{cluster} must be left, and is not before it is known what to take along: {missing}"
-                );
-                verdict.staying = Some((STATE_UNKNOWN, why));
-            }
-            if !leave.tasks.is_empty() {
-                // Who has nowhere to go takes no place from those who have.
-                if let Some((elsewhere, placed)) =
-                    self.leave_where_possible(binding, leave.tasks, &held, verdict)
-                {
-                    let turn = self.state.departures.lock().admit(self.id, now);
-                    match turn {
-                        Ok(()) => {
-                            verdict.left = left(binding, &elsewhere);
-                            // Where every copy is well already, nothing else would say that it is over.
-                            verdict.waits_for_health = true;
-                            *binding = elsewhere;
-                            decided = Some(placed);
-                        }
-                        Err(turn) => {
-                            let names = left(binding, &elsewhere).join(", ");
-                            let time = crate::clock::seconds(turn);
-                            let why = format!(
-                                "{names} must be left, which comes at {time}: at most {AT_ONCE} workloads leave in a second"
-                            );
-                            verdict.staying = Some((WAITING_FOR_TURN, why));
-                            next = earlier(next, Some(turn));
-                        }
-                    }
-                }
+        } else if !due.is_empty() {
+            match self.leave_in_turn(binding, due, &sight, verdict) {
+                Ok(placed) => decided = placed,
+                Err(turn) => next = earlier(next, Some(turn)),
             }
         }
         // Tasks that were written just now end by themselves, too.
         let ends = binding.spec.graceful_eviction_tasks.iter();
         let ends = ends
-            .filter_map(|task| failover::grace_ends(task, now))
-            .filter(|end| *end > now);
+            .filter_map(|task| failover::grace_ends(task, sight.now))
+            .filter(|end| *end > sight.now);
         if let Some(next) = earlier(next, ends.min()) {
             self.state.wake_at(self.id, next);
         }
         Ok(decided)
+    }
+
+    /// Which clusters must be left now. The verdict says which others would be.
+    fn must_leave(&self, binding: &mut Binding, sight: &Sight<'_>, verdict: &mut Verdict) -> Leave {
+        let health: BTreeMap<String, String> = binding
+            .spec
+            .clusters
+            .iter()
+            .filter_map(|target| {
+                let (name, head) = sight.works.get_key_value(&target.name)?;
+                let report = MemberReport::of(name, &head.work, true);
+                (report.applied && report.current).then(|| (name.clone(), report.health.as_str().to_owned()))
+            })
+            .collect();
+        let last = LastPlaced::of(binding);
+        let tolerations = last.placement.as_ref().or(binding.spec.placement.as_ref());
+        let leave = failover::leaving(&FailoverInput {
+            spec: &binding.spec,
+            tolerations: tolerations.map_or(&[], |placement| &placement.cluster_tolerations),
+            clusters: &self.state.clusters(),
+            health: &health,
+            unhealthy_since: &since(binding),
+            status: &|cluster| {
+                let work = &sight.works.get(cluster)?.work;
+                work.status.manifest_statuses.first()?.status.clone()
+            },
+            carried: Carried::on(binding),
+            stateful: self.state.gates.stateful_failover,
+            held: sight.held,
+            now: sight.now,
+        });
+        put_since(binding, &leave);
+        if !leave.paused.is_empty() {
+            let paused = leave.paused.join(", ");
+            let why = format!("{paused} would be left, and is not while the workload is suspended");
+            verdict.staying = Some(("Suspended", why));
+        }
+        if let Some((cluster, missing)) = leave.stateless.first() {
+            let why = format!(
+                "{cluster} must be left, and is not before it is known what to take along: {missing}"
+            );
+            verdict.staying = Some((STATE_UNKNOWN, why));
+        }
+        leave
+    }
+
+    /// Leaves clusters if there is somewhere to go, and says where that is; if it is not the workload's turn, when that is.
+    fn leave_in_turn(
+        &self,
+        binding: &mut Binding,
+        due: Vec<EvictionTask>,
+        sight: &Sight<'_>,
+        verdict: &mut Verdict,
+    ) -> Result<Option<Placed>, Timestamp> {
+        // Who has nowhere to go takes no place from those who have.
+        let Some((elsewhere, placed)) = self.leave_where_possible(binding, due, sight.held, verdict) else {
+            return Ok(None);
+        };
+        let clusters = left(binding, &elsewhere);
+        let turn = self.state.departures.lock().admit(self.id, sight.now);
+        match turn {
+            Ok(()) => {
+                verdict.left = clusters;
+                // Where every copy is well already, nothing else would say that it is over.
+                verdict.waits_for_health = true;
+                *binding = elsewhere;
+                Ok(Some(placed))
+            }
+            Err(turn) => {
+                let (names, time) = (clusters.join(", "), crate::clock::seconds(turn));
+                let why = format!("at most {AT_ONCE} workloads leave in a second");
+                let why = format!("{names} must be left, which comes at {time}: {why}");
+                verdict.staying = Some((WAITING_FOR_TURN, why));
+                Err(turn)
+            }
+        }
     }
 
     /// The same as [`Walk::leave`]; where not all clusters can be left, those that can for one cause are, and the verdict says why
@@ -297,11 +332,29 @@ impl Walk<'_> {
     }
 }
 
+/// Ends the tasks that are over, and says when to look at the others again.
+fn end_tasks(binding: &mut Binding, sight: &Sight<'_>, verdict: &mut Verdict) -> Option<Timestamp> {
+    let works = &sight.works;
+    let healthy = |cluster: &str| works.get(cluster).is_some_and(|head| is_well(&head.work));
+    let is_left = |cluster: &str| !works.contains_key(cluster);
+    let finished = failover::finish(&binding.spec, &healthy, sight.held, &is_left, sight.now);
+    verdict.waits_for_health = finished.waits_for_health;
+    binding.spec.graceful_eviction_tasks = finished.going_on;
+    finished.next
+}
+
+/// The clusters that a binding goes to although a task says that it leaves them: somebody wrote it by hand.
+pub(super) fn not_left(binding: &Binding) -> impl Iterator<Item = &str> {
+    let tasks = binding.spec.graceful_eviction_tasks.iter();
+    tasks
+        .map(|task| task.from_cluster.as_str())
+        .filter(|from| goes_to(binding, from))
+}
+
 /// The clusters that a binding has left.
 fn left(before: &Binding, after: &Binding) -> Vec<String> {
-    let stays = |name: &str| after.spec.clusters.iter().any(|target| target.name == name);
     let names = before.spec.clusters.iter().map(|target| &target.name);
-    names.filter(|name| !stays(name)).cloned().collect()
+    names.filter(|name| !goes_to(after, name)).cloned().collect()
 }
 
 /// Whether a copy is there as it should be, and well.

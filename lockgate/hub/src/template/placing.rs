@@ -1,9 +1,10 @@
 //! The place station's part of a template's pass.
 
-use lockgate_api::Binding;
 use lockgate_api::binding::WorkloadAffinityGroups;
+use lockgate_api::{Binding, BindingSpec};
 use lockgate_engine::place::{self, LastPlaced, Neighbours, PlaceInput, Placed, Trigger, Verdict as Outcome};
 
+use super::leaving::not_left;
 use super::{PassError, Verdict, Walk};
 use crate::events::EventTarget;
 use crate::neighbours;
@@ -14,19 +15,45 @@ const SCHEDULER: &str = "default-scheduler";
 /// What is said of a binding that is not placed.
 const NOT_PLACED: &str = "spec.suspension.scheduling is true: the clusters stay as they are until it is not";
 
+/// Why we do not place a binding.
+pub(super) enum Unplaced {
+    /// Nobody does for now.
+    Suspended,
+    /// This scheduler does.
+    By(String),
+}
+
+impl Unplaced {
+    fn of(spec: &BindingSpec) -> Option<Self> {
+        if spec.suspension.as_ref().and_then(|s| s.scheduling) == Some(true) {
+            return Some(Self::Suspended);
+        }
+        let scheduler = spec.scheduler_name.as_str();
+        (!scheduler.is_empty() && scheduler != SCHEDULER).then(|| Self::By(scheduler.to_owned()))
+    }
+
+    /// Why it stays on clusters that it should leave: a reason, and a message.
+    pub(super) fn keeps(&self, clusters: &str) -> (&'static str, String) {
+        match self {
+            Self::Suspended => (
+                "SchedulingSuspended",
+                format!("{clusters} must be left, and is not while spec.suspension.scheduling is true"),
+            ),
+            Self::By(scheduler) => (
+                "PlacedByAnother",
+                format!("{clusters} must be left, and the scheduler {scheduler} says where to"),
+            ),
+        }
+    }
+}
+
 impl Walk<'_> {
     /// Places the binding: its clusters and the placement that they follow from.
     pub(super) fn place(&self, binding: &mut Binding, told: &Verdict) -> Result<Verdict, PassError> {
-        let suspended = binding.spec.suspension.as_ref().and_then(|s| s.scheduling) == Some(true);
-        let others = !binding.spec.scheduler_name.is_empty() && binding.spec.scheduler_name != SCHEDULER;
         // Who is asked is told so also where somebody else, or nobody for now, places: whoever does will see it.
         rebalance::ask(self.state, self.id, binding);
-        if suspended || others {
-            return Ok(Verdict {
-                scheduled: told.scheduled.clone().filter(|_| suspended),
-                unplaced: suspended.then(|| NOT_PLACED.to_owned()),
-                ..Verdict::default()
-            });
+        if let Some(why) = Unplaced::of(&binding.spec) {
+            return self.stay(binding, &why, told);
         }
         if place::asks_for_room(&binding.spec, self.state.gates) {
             // Whoever tells in between finds it waiting.
@@ -39,11 +66,8 @@ impl Walk<'_> {
             self.state.unmeasured.lock().remove(self.id);
         }
         let mut verdict = Verdict::default();
-        let still_there: Vec<String> = (binding.spec.graceful_eviction_tasks.iter())
-            .map(|task| task.from_cluster.clone())
-            .filter(|from| goes_to(binding, from))
-            .collect();
-        let placed = match self.fail_over(binding, &mut verdict)? {
+        let still_there: Vec<String> = not_left(binding).map(str::to_owned).collect();
+        let placed = match self.fail_over(binding, None, &mut verdict)? {
             Some(placed) => placed,
             None => self.decide(binding),
         };
@@ -51,6 +75,18 @@ impl Walk<'_> {
         // Where every copy is well already, nothing else would say that a task which somebody wrote is over. One that has
         // nowhere to go is not looked at again for that.
         verdict.waits_for_health |= still_there.iter().any(|from| !goes_to(binding, from));
+        Ok(verdict)
+    }
+
+    /// Keeps the clusters of a binding that we do not place. What it left before ends all the same.
+    fn stay(&self, binding: &mut Binding, why: &Unplaced, told: &Verdict) -> Result<Verdict, PassError> {
+        let suspended = matches!(why, Unplaced::Suspended);
+        let mut verdict = Verdict {
+            scheduled: told.scheduled.clone().filter(|_| suspended),
+            unplaced: suspended.then(|| NOT_PLACED.to_owned()),
+            ..Verdict::default()
+        };
+        self.fail_over(binding, Some(why), &mut verdict)?;
         Ok(verdict)
     }
 
@@ -182,7 +218,8 @@ impl Walk<'_> {
     }
 }
 
-fn goes_to(binding: &Binding, cluster: &str) -> bool {
+/// Whether a binding goes to a cluster.
+pub(super) fn goes_to(binding: &Binding, cluster: &str) -> bool {
     binding.spec.clusters.iter().any(|target| target.name == cluster)
 }
 
