@@ -36,7 +36,7 @@ use crate::queue::Queue;
 use crate::rebalance;
 use crate::resource::Resource;
 use crate::state::{Caches, RENDER, State};
-use crate::template::{self, PassError, keepsakes};
+use crate::template::{self, Departures, PassError, keepsakes};
 use crate::vanished;
 use crate::watch::Following;
 pub(crate) use wiring::Wiring;
@@ -275,7 +275,7 @@ impl Hub {
             unranked: Default::default(),
             wiring: wiring.clone(),
             alarms: Default::default(),
-            departures: Default::default(),
+            departures: Departures::counted(metrics.clone()).into(),
             purging: Default::default(),
             unmeasured: Default::default(),
             works_by_name: Default::default(),

@@ -3,6 +3,7 @@
 //! There are no globals: whoever counts is given a [`Metrics`]. Labels hold kinds, clusters and results, never names of objects,
 //! so that the number of series is bounded by the size of the fleet and not by what is in it.
 
+mod evictions;
 mod labels;
 mod queues;
 mod rollouts;
@@ -24,6 +25,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::{Metric, Registry};
 
+use evictions::EvictionFigures;
 use labels::{Attempt, ByCluster, ByEvent, ByQueue, ByResult, ByStep, Creation, Deletion, Update};
 pub(crate) use queues::QueueFigures;
 use rollouts::RolloutFigures;
@@ -110,6 +112,7 @@ pub struct Metrics {
     queue_retries: Family<ByQueue, Counter>,
     queue_waited: Durations<ByQueue>,
     queue_worked: Durations<ByQueue>,
+    evictions: EvictionFigures,
     rollouts: RolloutFigures,
     events_dropped: Counter,
 }
@@ -295,6 +298,7 @@ impl Metrics {
                 "How long things are worked on",
                 durations(long),
             ),
+            evictions: EvictionFigures::new(r),
             rollouts: RolloutFigures::new(r),
             events_dropped: put(
                 r,
@@ -441,7 +445,7 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// One step of placing a binding: `Filter`, `Score`, `Select` or `AssignReplicas`.
+    /// One step of placing a binding. There is one, `Place`: who fits and who gets what is one decision.
     pub fn placing_step(&self, schedule_step: &'static str, took: Duration) {
         self.algorithm
             .get_or_create(&ByStep { schedule_step })

@@ -49,8 +49,20 @@ async fn what_goes_with_its_definition_is_not_taken_for_deleted() {
 async fn who_must_wait_to_leave_says_so() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support");
     // A restart forgets how many have left.
-    let files = [folder.join("failover-takes-turns.yaml")];
-    support::assert_passed(&support::run_embedded(files, Variant::Plain).await);
+    let scenario = Scenario::load(&folder.join("failover-takes-turns.yaml")).unwrap();
+    let plane = CountedPlane::default();
+    let outcome = run(&scenario, &mut Embedded::new(), &plane, Variant::Plain).await;
+    support::assert_passed(&[outcome]);
+    let text = plane.metrics.encode();
+    for line in [
+        r#"eviction_queue_depth{name="binding-eviction"} 0"#,
+        r#"eviction_processing_total{name="binding-eviction",result="success"} 11"#,
+        r#"eviction_processing_latency_seconds_count{name="binding-eviction"} 11"#,
+        // All but the one that had to wait left at once.
+        r#"eviction_processing_latency_seconds_bucket{le="0.512",name="binding-eviction"} 10"#,
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

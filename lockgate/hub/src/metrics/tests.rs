@@ -23,7 +23,7 @@ fn exposed_names_are_the_known_ones() {
     metrics.cluster("m1", &figures);
     metrics.cluster_sync("m1", took);
     metrics.placed(true, "reconcile", took);
-    metrics.placing_step("Filter", took);
+    metrics.placing_step("Place", took);
     metrics.to_be_placed("BindingAdd");
     let queue = metrics.queue("template");
     for _ in 0..8 {
@@ -31,6 +31,11 @@ fn exposed_names_are_the_known_ones() {
     }
     queue.taken(took);
     queue.done(took, true);
+    metrics.evictions_waiting("shop", "m1", 2);
+    metrics.evictions_waiting("", "m1", 1);
+    metrics.evictions_waiting("", "m1", -1);
+    metrics.evicted("shop", true, took);
+    metrics.evicted("", false, took);
     metrics.event_dropped();
     let text = metrics.encode();
     for line in [
@@ -51,13 +56,19 @@ fn exposed_names_are_the_known_ones() {
         r#"cluster_sync_status_duration_seconds_count{member_cluster="m1"} 1"#,
         r#"karmada_scheduler_schedule_attempts_total{result="scheduled",schedule_type="reconcile"} 1"#,
         r#"karmada_scheduler_e2e_scheduling_duration_seconds_count{result="scheduled",schedule_type="reconcile"} 1"#,
-        r#"karmada_scheduler_scheduling_algorithm_duration_seconds_count{schedule_step="Filter"} 1"#,
+        r#"karmada_scheduler_scheduling_algorithm_duration_seconds_count{schedule_step="Place"} 1"#,
         r#"karmada_scheduler_queue_incoming_bindings_total{event="BindingAdd"} 1"#,
         r#"workqueue_depth{name="template"} 7"#,
         r#"workqueue_adds_total{name="template"} 8"#,
         r#"workqueue_retries_total{name="template"} 1"#,
         r#"workqueue_queue_duration_seconds_count{name="template"} 1"#,
         r#"workqueue_work_duration_seconds_count{name="template"} 1"#,
+        r#"eviction_queue_depth{name="binding-eviction"} 2"#,
+        r#"eviction_queue_depth{name="cluster-binding-eviction"} 0"#,
+        r#"eviction_kind_total{member_cluster="m1",resource_kind="ResourceBinding"} 2"#,
+        r#"eviction_processing_latency_seconds_count{name="binding-eviction"} 1"#,
+        r#"eviction_processing_total{name="binding-eviction",result="success"} 1"#,
+        r#"eviction_processing_total{name="cluster-binding-eviction",result="error"} 1"#,
         r#"lockgate_events_dropped_total 1"#,
         concat!(
             r#"karmada_build_info{version=""#,
@@ -67,6 +78,10 @@ fn exposed_names_are_the_known_ones() {
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is missing:\n{text}");
     }
+    assert!(
+        !text.contains(r#"resource_kind="ClusterResourceBinding""#),
+        "{text}"
+    );
     metrics.forget_cluster("m1");
     assert!(!metrics.encode().contains(r#"state{member_cluster="m1"}"#));
 }

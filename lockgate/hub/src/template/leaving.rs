@@ -4,6 +4,7 @@
 //! ([`super::departures`]).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use lockgate_api::binding::{EvictionTask, TargetCluster};
@@ -25,6 +26,15 @@ pub(super) const STATE_UNKNOWN: &str = "StateUnknown";
 
 /// Why a workload stays that is to leave a little later.
 pub(crate) const WAITING_FOR_TURN: &str = "WaitingForTurn";
+
+/// What is left in a pass.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Left {
+    /// The clusters.
+    pub(crate) clusters: Vec<String>,
+    /// Since when it was to leave them, and had somewhere to go.
+    pub(crate) since: Timestamp,
+}
 
 /// What is looked at to tell which clusters are left, and which have been.
 struct Sight<'a> {
@@ -147,10 +157,10 @@ impl Walk<'_> {
             return Ok(None);
         };
         let clusters = left(binding, &elsewhere);
-        let turn = self.state.departures.lock().admit(self.id, sight.now);
+        let turn = self.state.departures.lock().admit(self.id, &clusters, sight.now);
         match turn {
-            Ok(()) => {
-                verdict.left = clusters;
+            Ok(since) => {
+                verdict.left = Some(Left { clusters, since });
                 // Where every copy is well already, nothing else would say that it is over.
                 verdict.waits_for_health = true;
                 *binding = elsewhere;
@@ -269,9 +279,18 @@ impl Walk<'_> {
         Some((elsewhere, placed))
     }
 
+    /// Counts the clusters that were left, if that could be written.
+    pub(super) fn count_left(&self, left: &Left, written: bool) {
+        let took = self.state.clock.now().duration_since(left.since);
+        let took = Duration::try_from(took).unwrap_or_default();
+        for _ in &left.clusters {
+            self.state.metrics.evicted(&self.id.namespace, written, took);
+        }
+    }
+
     /// Says which clusters were left. It is told once the binding is written: until then nothing has left.
-    pub(super) fn tell_left(&self, binding: &Binding, left: &[String]) {
-        for cluster in left {
+    pub(super) fn tell_left(&self, binding: &Binding, left: &Left) {
+        for cluster in &left.clusters {
             let message = format!("Evict from cluster {cluster} succeed.");
             let reason = "EvictWorkloadFromClusterSucceed";
             let events = &self.state.events;
