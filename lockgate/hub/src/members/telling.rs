@@ -288,16 +288,16 @@ async fn release(state: &State, key: &Key, again: Option<&Work>) -> Result<(), P
     if let Some(work) = again {
         make_again(state, key, work).await?;
     }
-    let Some(work) = going.as_ref().or(again) else {
-        return Ok(());
-    };
-    keepsakes::forget(state, &work.metadata.uid).await?;
-    if again.is_some() {
-        state.keepsakes.returned(key);
-        // It may not be there for good.
-        owning::wake_waiting(state, &key.name);
+    let work = going.as_ref().or(again);
+    if let Some(work) = work {
+        keepsakes::forget(state, &work.metadata.uid).await?;
     }
-    if let Some(manifest) = work.spec.workload.manifests.first() {
+    // It is there again, which may not be for good, or does not come any more: also if it was expected before.
+    state.keepsakes.returned(key);
+    owning::wake_waiting(state, &key.name);
+    if let Some(work) = work
+        && let Some(manifest) = work.spec.workload.manifests.first()
+    {
         let id = template::of_work(state, &work.metadata, TemplateId::of(manifest));
         if template::is_namespace(&id) {
             state.namespaces.add(id.name.clone(), 1);
