@@ -276,6 +276,16 @@ pub(super) fn give_up_name(state: &State, id: &TemplateId) {
     }
 }
 
+/// The kind of a template whose binding went is not served, so that nobody looks at the template. Others may have the name,
+/// unless the kind is about to be known, or the binding is kept to be made again.
+pub(super) fn give_up_unserved_name(state: &State, id: &TemplateId) {
+    let is_awaited =
+        state.kinds.is_unread(&id.api_version, &id.kind) || state.lost_bindings.lock().contains_key(id);
+    if !is_awaited && holds_name(state, id) {
+        give_up_name(state, id);
+    }
+}
+
 /// A template that is gone waits for nothing.
 pub(super) fn stop_waiting(state: &State, id: &TemplateId) {
     leave(&mut state.names_waited_for.lock(), &work_name(id), id);
