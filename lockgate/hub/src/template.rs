@@ -55,7 +55,7 @@ use crate::state::{self, State, WALK};
 pub(crate) use departures::Departures;
 pub(crate) use gone::{Presence, presence};
 pub(crate) use holding::{Suspended, is_failover_paused, wake_after};
-pub(crate) use leaving::WAITING_FOR_TURN;
+pub(crate) use leaving::{Left, WAITING_FOR_TURN};
 pub(crate) use owning::of_work;
 pub(crate) use report::report;
 pub(crate) use revisions::Stored;
@@ -104,7 +104,7 @@ pub(crate) struct Verdict {
     /// Whether it is waited for until its copies are well.
     pub(crate) waits_for_health: bool,
     /// The clusters that it leaves in this pass.
-    pub(crate) left: Vec<String>,
+    pub(crate) left: Option<Left>,
     /// Why it stays on a cluster that it should leave: a reason, and a message.
     pub(crate) staying: Option<(&'static str, String)>,
     /// Why nothing of it is activated any more: nobody owns it.
@@ -154,6 +154,7 @@ pub(crate) async fn walk(state: &State, id: &TemplateId, render: bool) -> Result
     // One that goes in the midst of this pass has another pass look.
     let was_held = owning::holds_name(state, id);
     let result = walk_served(state, id, &kind, render).await;
+    departures::settle(state, id);
     if was_held && result.is_ok() {
         owning::give_up_name(state, id);
     }
@@ -405,7 +406,7 @@ impl Walk<'_> {
         }
         self.forget_carried(&mut binding);
         decision.bind(&self.template, &mut binding);
-        let (mut uninterpreted, mut stored, mut left) = (None, None, Vec::new());
+        let (mut uninterpreted, mut stored, mut left) = (None, None, None);
         if !is_frozen(&binding) {
             stored = self.way_back(&mut binding).await?;
             let sent = stored
@@ -455,7 +456,7 @@ impl Walk<'_> {
             verdict.refused.clone_from(&told.refused);
             verdict.keeping.clone_from(&told.keeping);
             verdict.uninterpreted = uninterpreted;
-            left = std::mem::take(&mut verdict.left);
+            left = verdict.left.take();
             self.state.verdicts.lock().insert(self.id.clone(), verdict);
         }
         if before == Some(&binding) {
@@ -463,7 +464,11 @@ impl Walk<'_> {
             return Ok(());
         }
         let moved = before.is_none_or(|before| before.spec.clusters != binding.spec.clusters);
-        if let Err(error) = self.write_binding(binding).await {
+        let written = self.write_binding(binding).await;
+        if let Some(left) = &left {
+            self.count_left(left, written.is_ok());
+        }
+        if let Err(error) = written {
             // What could not be said of it is said the next time.
             if let Some(verdict) = self.state.verdicts.lock().get_mut(self.id) {
                 verdict.scheduled = told.scheduled;
@@ -475,7 +480,9 @@ impl Walk<'_> {
             if moved && !binding.spec.clusters.is_empty() {
                 self.tell_placed(binding);
             }
-            self.tell_left(binding, &left);
+            if let Some(left) = &left {
+                self.tell_left(binding, left);
+            }
             self.tell_unplaced(binding, &told);
         }
         for name in self.state.rebalances.read().naming(self.id) {
