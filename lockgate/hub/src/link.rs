@@ -74,6 +74,17 @@ pub struct DeleteOptions {
     pub propagation: Option<&'static str>,
 }
 
+impl DeleteOptions {
+    /// Deletes an object as it was read, and no later form of it; what it owns goes after it.
+    pub(crate) fn as_read(uid: &str, resource_version: &str) -> Self {
+        Self {
+            uid: Some(uid.to_owned()),
+            resource_version: Some(resource_version.to_owned()),
+            propagation: Some("Background"),
+        }
+    }
+}
+
 /// What became of an object that was deleted.
 #[derive(Clone, Debug)]
 pub enum Deleted {

@@ -16,6 +16,7 @@ use http::{Method, Request, Response};
 use http_body::Frame;
 use kube::client::Body;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::watch;
 use tower::BoxError;
 
@@ -30,6 +31,8 @@ pub struct Line {
     late: AtomicU64,
     /// The last writes, for reports.
     recent: Mutex<std::collections::VecDeque<String>>,
+    /// The first write that changes or deletes whatever is there.
+    blind: Mutex<Option<String>>,
 }
 
 /// How many writes are remembered for reports.
@@ -44,6 +47,7 @@ impl Default for Line {
             writes: AtomicU64::new(0),
             late: AtomicU64::new(0),
             recent: Mutex::default(),
+            blind: Mutex::default(),
         }
     }
 }
@@ -94,6 +98,11 @@ impl Line {
             .len()
             .saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
         recent.iter().skip(skip).cloned().collect()
+    }
+
+    /// A write that went over it and did not say which version it changes or deletes, if there was one.
+    pub fn blind(&self) -> Option<String> {
+        self.blind.lock().clone()
     }
 
     fn note(&self, write: String) {
@@ -209,7 +218,14 @@ async fn pass(
         .is_some_and(|query| query.contains("dryRun=All"));
     let path = request.uri().path().to_owned();
     let title = (counts && !tried).then(|| format!("{} {}", request.method(), request.uri().path()));
-    let response = client.send(request).await?;
+    let (head, body) = request.into_parts();
+    let body = body.collect_bytes().await?;
+    if let Some(title) = &title
+        && !names_version(&head.method, &body)
+    {
+        line.blind.lock().get_or_insert_with(|| title.clone());
+    }
+    let response = client.send(Request::from_parts(head, body.into())).await?;
     if let Some(title) = title {
         if response.status().is_success() {
             line.note(title);
@@ -278,6 +294,17 @@ fn is_counted(method: &Method, path: &str) -> bool {
         && !path.ends_with("/token")
 }
 
+/// Whether a write is a create, or says which version of the object it is about.
+fn names_version(method: &Method, body: &[u8]) -> bool {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let version = match *method {
+        Method::POST => return true,
+        Method::DELETE => &body["preconditions"]["resourceVersion"],
+        _ => &body["metadata"]["resourceVersion"],
+    };
+    version.as_str().is_some_and(|version| !version.is_empty())
+}
+
 /// A body that breaks off when its line is cut.
 pub(crate) struct Cut {
     inner: Body,
@@ -336,6 +363,24 @@ mod tests {
             ),
         ] {
             assert_eq!(is_counted(&method, path), counts, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn writes_that_name_a_version() {
+        for (method, body, names) in [
+            (Method::POST, "{}", true),
+            (Method::PUT, r#"{"metadata": {"resourceVersion": "7"}}"#, true),
+            (Method::PUT, r#"{"metadata": {"uid": "u"}}"#, false),
+            (
+                Method::DELETE,
+                r#"{"preconditions": {"uid": "u", "resourceVersion": "7"}}"#,
+                true,
+            ),
+            (Method::DELETE, r#"{"preconditions": {"uid": "u"}}"#, false),
+            (Method::DELETE, "", false),
+        ] {
+            assert_eq!(names_version(&method, body.as_bytes()), names, "{method} {body}");
         }
     }
 

@@ -159,14 +159,20 @@ async fn once(
     };
     runner.stop().await;
     let Runner { world, cut, .. } = runner;
+    let after = |expected: &str, found: String| {
+        let mut failure = before(found);
+        failure.title = "after the last step".to_owned();
+        failure.expected = expected.to_owned();
+        failure
+    };
+    let blind = "writes to members that create, or name the version of what they change or delete";
+    let failure = failure.or_else(|| blind_write(&world).map(|write| after(blind, write)));
     match (failure, backend.close(world).await) {
         (Some(failure), _) => (cut, Some(failure)),
         (None, Ok(())) => (cut, None),
         (None, Err(what)) => {
-            let mut failure = before(what);
-            failure.title = "after the last step".to_owned();
-            failure.expected = "servers that are clean for the next scenario".to_owned();
-            (cut, Some(failure))
+            let clean = "servers that are clean for the next scenario";
+            (cut, Some(after(clean, what)))
         }
     }
 }
@@ -381,6 +387,14 @@ impl Runner<'_> {
         }
         Ok(())
     }
+}
+
+/// A write to a member that did not name a version: it may come late, and meet what nobody looked at.
+fn blind_write(world: &World) -> Option<String> {
+    world
+        .members
+        .iter()
+        .find_map(|(name, site)| Some(format!("{name}: {}", site.line.blind()?)))
 }
 
 fn cluster(name: &str) -> Reference {

@@ -182,12 +182,8 @@ pub(super) async fn withdraw(
                 uid,
                 resource_version,
             } => {
-                removed = Some(uid.clone());
-                let options = DeleteOptions {
-                    uid: Some(uid),
-                    resource_version: Some(resource_version),
-                    propagation: Some("Background"),
-                };
+                let options = DeleteOptions::as_read(&uid, &resource_version);
+                removed = Some(uid);
                 link.delete(&path, &options).await
             }
         };

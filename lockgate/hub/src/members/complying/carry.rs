@@ -159,12 +159,8 @@ impl Carrying<'_> {
     async fn delete(&self, one: &mut Judged, live: &Value) -> Result<Option<String>, SendError> {
         self.visit.may_write()?;
         let uid = object::meta_text(live, "uid").to_owned();
-        match self
-            .visit
-            .link
-            .delete_answer(&self.path(one), &of_uid(&uid))
-            .await
-        {
+        let options = DeleteOptions::as_read(&uid, object::meta_text(live, "resourceVersion"));
+        match self.visit.link.delete_answer(&self.path(one), &options).await {
             Ok(Deleted::Gone) => {
                 self.forget(one, &uid);
                 one.standing = Standing::Deleted;
@@ -431,27 +427,50 @@ impl Visit<'_> {
                 continue;
             };
             let uid = related.properties.as_ref().map_or("", |known| &known.uid);
-            self.may_write()?;
             let path = resource.object(&object.metadata.namespace, &object.metadata.name);
-            let (is_going, why) = match self.link.delete_answer(&path, &of_uid(uid)).await {
-                // Of another uid it is somebody else's.
-                Ok(Deleted::Gone) | Err(LinkError::NotFound | LinkError::Conflict) => continue,
-                Ok(Deleted::Going(answer)) => (true, going(&answer)),
-                Err(error) => (false, said(&error)?),
-            };
-            left.push(Unpruned {
-                object: related.clone(),
-                is_going,
-                why,
-            });
+            if let Some((is_going, why)) = self.prune_one(&path, uid).await? {
+                left.push(Unpruned {
+                    object: related.clone(),
+                    is_going,
+                    why,
+                });
+            }
         }
         Ok(left)
+    }
+
+    /// Deletes the object of a uid as it is now; says whether it is going and what keeps it, if it is still there.
+    async fn prune_one(&self, path: &str, uid: &str) -> Result<Option<(bool, String)>, SendError> {
+        let live: Value = match self.link.get(path).await {
+            Ok(answer) => {
+                serde_json::from_slice(&answer).map_err(|error| SendError::NotYet(error.to_string()))?
+            }
+            Err(LinkError::NotFound) => return Ok(None),
+            Err(error) => return Ok(Some((false, said(&error)?))),
+        };
+        if object::meta_text(&live, "uid") != uid {
+            // It is somebody else's.
+            return Ok(None);
+        }
+        if object::deleting(&live) {
+            return Ok(Some((true, going(&live))));
+        }
+        self.may_write()?;
+        let options = DeleteOptions::as_read(uid, object::meta_text(&live, "resourceVersion"));
+        match self.link.delete_answer(path, &options).await {
+            Ok(Deleted::Gone) | Err(LinkError::NotFound) => Ok(None),
+            Ok(Deleted::Going(answer)) => {
+                let object = serde_json::from_slice(&answer).unwrap_or_default();
+                Ok(Some((true, going(&object))))
+            }
+            Err(LinkError::Conflict) => Err(SendError::Again),
+            Err(error) => Ok(Some((false, said(&error)?))),
+        }
     }
 }
 
 /// What keeps an object that is being deleted.
-fn going(answer: &[u8]) -> String {
-    let object: Value = serde_json::from_slice(answer).unwrap_or_default();
+fn going(object: &Value) -> String {
     let finalizers = object["metadata"]["finalizers"].as_array();
     let names: Vec<&str> = finalizers
         .into_iter()
@@ -461,14 +480,6 @@ fn going(answer: &[u8]) -> String {
     match names.as_slice() {
         [] => "it is being deleted".to_owned(),
         names => format!("it is being deleted, and waits for {}", names.join(", ")),
-    }
-}
-
-fn of_uid(uid: &str) -> DeleteOptions {
-    DeleteOptions {
-        uid: Some(uid.to_owned()),
-        propagation: Some("Background"),
-        ..DeleteOptions::default()
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) async fn pass(
         }
     }
     if let Some(copy) = copy {
-        visit.delete(own.copies(), &key.name, &copy.metadata.uid).await?;
+        visit.delete(own.copies(), &copy.metadata).await?;
     }
     visit.forget();
     visit.wake_dependents();

@@ -1,5 +1,6 @@
 //! The copy of a replica on its member, and the ConfigurationPolicies that are made from it.
 
+use lockgate_api::ObjectMeta;
 use lockgate_api::ocm::policy::{PARENT_POLICY, Policy, REVISION, ROOT_POLICY};
 use lockgate_api::ocm::policy_binding::Dependency;
 use lockgate_api::ocm::{CLUSTER_NAMESPACE, ConfigurationPolicy};
@@ -243,33 +244,27 @@ impl Visit<'_> {
             memory.templates.remove(&template.metadata.name);
         }
         let templates = self.own.templates();
-        self.delete(templates, &template.metadata.name, &template.metadata.uid)
-            .await?;
+        self.delete(templates, &template.metadata).await?;
         // Another policy may wait for the name.
         self.wake_dependents();
         Ok(None)
     }
 
-    /// Deletes a copy or a ConfigurationPolicy.
-    pub(super) async fn delete(
-        &self,
-        cache: &std::sync::Arc<Cache>,
-        name: &str,
-        uid: &str,
-    ) -> Result<(), SendError> {
+    /// Deletes a copy or a ConfigurationPolicy as it was seen.
+    pub(super) async fn delete(&self, cache: &Cache, seen: &ObjectMeta) -> Result<(), SendError> {
         self.may_write()?;
-        let options = DeleteOptions {
-            uid: Some(uid.to_owned()),
-            propagation: Some("Background"),
-            ..DeleteOptions::default()
-        };
-        let path = cache.resource().object(self.cluster(), name);
+        let key = self.key(&seen.name);
+        let path = cache.resource().object(&key.namespace, &key.name);
+        let options = DeleteOptions::as_read(&seen.uid, &seen.resource_version);
         match self.link.delete(&path, &options).await {
             Ok(()) | Err(LinkError::NotFound) => {
-                cache.forget(&self.key(name), uid);
+                cache.forget(&key, &seen.uid);
                 Ok(())
             }
-            Err(LinkError::Conflict) => Err(SendError::Again),
+            Err(LinkError::Conflict) => {
+                self.read_again(cache, &key).await?;
+                Err(SendError::Again)
+            }
             Err(error) => Err(SendError::Member(error)),
         }
     }
@@ -322,20 +317,23 @@ impl Visit<'_> {
         match self.link.replace(path, body).await {
             Ok(answer) => learned(cache, &answer),
             Err(LinkError::Conflict | LinkError::NotFound) => {
-                match self
-                    .link
-                    .get(&cache.resource().object(&key.namespace, &key.name))
-                    .await
-                {
-                    Ok(found) => cache.learn_read(&found).map_err(SendError::Member)?,
-                    Err(LinkError::NotFound) => {
-                        if let Some(cached) = cache.get(key) {
-                            cache.forget(key, &cached.uid);
-                        }
-                    }
-                    Err(error) => return Err(SendError::Member(error)),
-                }
+                self.read_again(cache, key).await?;
                 Err(SendError::Again)
+            }
+            Err(error) => Err(SendError::Member(error)),
+        }
+    }
+
+    /// Reads an object that has moved on.
+    async fn read_again(&self, cache: &Cache, key: &Key) -> Result<(), SendError> {
+        let path = cache.resource().object(&key.namespace, &key.name);
+        match self.link.get(&path).await {
+            Ok(found) => cache.learn_read(&found).map_err(SendError::Member),
+            Err(LinkError::NotFound) => {
+                if let Some(cached) = cache.get(key) {
+                    cache.forget(key, &cached.uid);
+                }
+                Ok(())
             }
             Err(error) => Err(SendError::Member(error)),
         }
