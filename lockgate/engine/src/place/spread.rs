@@ -103,15 +103,7 @@ pub(super) fn choose<'a>(
             fits.len()
         )));
     }
-    // Those that have the template already come first, so that nothing moves without need.
-    fits.sort_by_key(|fit| {
-        (
-            fit.tier,
-            !fit.present,
-            Reverse(fit.capacity()),
-            &fit.cluster.metadata.name,
-        )
-    });
+    fits.sort_by_key(rank);
     let fields: Vec<(Field, Limits)> = NESTED
         .into_iter()
         .filter_map(|field| {
@@ -164,6 +156,13 @@ pub(super) fn choose<'a>(
     left.extend(spare);
     chosen.sort_by_key(|fit| &fit.cluster.metadata.name);
     Ok((chosen, left))
+}
+
+/// The place of a cluster among those that fit, the best first. Those that have the template already come first, so that nothing
+/// moves without need.
+fn rank<'a>(fit: &Fit<'a>) -> (usize, bool, Reverse<i64>, &'a str) {
+    let name = fit.cluster.metadata.name.as_str();
+    (fit.tier, !fit.present, Reverse(fit.capacity()), name)
 }
 
 /// The groups that were chosen, by field.
@@ -292,8 +291,8 @@ fn most_room(fits: &[Fit<'_>], count: usize) -> i64 {
     rooms.into_iter().take(count).fold(0, i64::saturating_add)
 }
 
-/// If the chosen clusters have not enough room together, the poorest make way for richer ones, the last first; for those of a later
-/// tier where that is not enough. Every group that was chosen keeps a cluster.
+/// If the chosen clusters have not enough room together, the poorest make way for richer ones; for those of a later tier where that
+/// is not enough. Every group that was chosen keeps a cluster.
 fn make_room(choice: &mut Chosen<'_>, replicas: i64) {
     let tiers: BTreeSet<usize> = choice.spare.iter().map(|fit| fit.tier).collect();
     for tier in tiers {
@@ -309,7 +308,10 @@ fn make_room_up_to(choice: &mut Chosen<'_>, replicas: i64, tier: usize) {
         values,
         ..
     } = choice;
-    for at in (0..chosen.len()).rev() {
+    // The last first, and before them those that have nothing to give.
+    let mut order: Vec<usize> = (0..chosen.len()).collect();
+    order.sort_by_key(|at| (chosen[*at].capacity() > 0, Reverse(rank(&chosen[*at]))));
+    for at in order {
         if room(chosen) >= replicas || spare.is_empty() {
             return;
         }

@@ -89,6 +89,24 @@ fn clusters_of_a_later_tier_make_room_last() {
 }
 
 #[test]
+fn the_last_makes_way_whichever_group_it_stands_for() {
+    let limits = [constraint("region", 1, 2), constraint("cluster", 1, 3)];
+    let at = |lines: &[&str], tiers: &[&[&str]], replicas: i64| {
+        let placement = overflowing(tiers, &limits, &dynamic());
+        let spec = spec(json!({ "replicas": replicas, "placement": placement }));
+        told(&place(&input(&spec, &world(lines))))
+    };
+    let lines = ["a1 p A z 6", "a2 p A z 5", "b1 p B z 1", "b2 p B z 7"];
+    assert_eq!(at(&lines, &[&["a1", "a2", "b1"], &["b2"]], 13), "a1:6 a2:5 b2:2");
+    // Whose place costs nothing comes before all others, although it is of the group itself.
+    let lines = ["a1 p A z 2", "a2 p A z 4", "b1 p B z 0", "b2 p B z 1"];
+    assert_eq!(
+        at(&lines, &[&["a1", "b1"], &["b2"], &["a2"]], 4),
+        "a1:2 a2:1 b2:1"
+    );
+}
+
+#[test]
 fn where_all_get_all_the_group_itself_comes_first() {
     let lines = ["a p eu z 0", "b p us z 0", "c p us z 0"];
     let one = [constraint("region", 1, 1)];
