@@ -16,16 +16,22 @@ mod support;
 use lockgate_scenario::Variant;
 
 /// Scenarios that write all that there is to write: claims, bindings, Works, copies, removals; claims without bindings, claims
-/// that move alone, records of a gate that is switched.
+/// that move alone, records of a gate that is switched; and one each of what is evicted, needed by others, overridden,
+/// interpreted, and let go.
 const KILLED: &[&str] = &[
     "compliance/pruning-waits-for-enforcement",
+    "dependencies/overrides-apply",
+    "interpreters/health",
     "lazy/simple-2-policy-after-template",
+    "migration/preserved-when-it-moves",
     "ocm-placement/decision-groups",
+    "overrides/rules-by-cluster",
     "pipeline/deleted-binding-of-what-is-left-alone",
     "pipeline/hand-deleted-definition",
     "pipeline/hand-deleted-work",
     "pipeline/placement-edit-moves",
     "pipeline/template-deleted",
+    "placement/eviction-by-hand",
     "rollout/placement-groups",
     "rollout/placement-moved",
     "rollout/rolls-back",
