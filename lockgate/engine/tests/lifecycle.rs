@@ -1,5 +1,7 @@
 //! What always holds of bindings and Works, line by line: appendix A.8 of the Karmada specification, as the stations decide it.
-//! What takes a server to be seen (that all is gone in the end, that nobody else writes) is in the scenarios.
+//! What takes a server to be seen is in the scenarios: that all is gone in the end (`pipeline/template-deleted`), that one id
+//! is on the stored objects (`pipeline/one-id-on-all`), that a suspended Work sends nothing
+//! (`suspension/suspended-work-sends-nothing`), that nobody else writes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
@@ -7,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lockgate_api::binding::TargetCluster;
-use lockgate_api::{Binding, BindingSpec, Cluster, PropagationPolicy, keys, names};
+use lockgate_api::{Binding, BindingSpec, Cluster, PropagationPolicy, Work, keys, names};
 use lockgate_engine::claim::{Act, Change, ClaimInput, ContentHashes, Record, claim};
 use lockgate_engine::dispatch::{Dispatch, DispatchInput, Withdraw, dispatch, withdraw};
 use lockgate_engine::gate::{self, Removal};
@@ -262,10 +264,43 @@ fn there_is_one_work_for_a_binding_and_a_cluster() {
         .unwrap();
         let of = TemplateId::of(template);
         assert_eq!(rendered.work_name, id(&of.kind, &of.namespace, &of.name));
-        // The ids on the Work and on the manifest are that of the binding.
-        assert_eq!(rendered.labels[keys::RB_ID], "b-1");
-        assert_eq!(object::label(&rendered.manifest, keys::RB_ID), Some("b-1"));
         assert_eq!(object::label(&rendered.manifest, keys::WORK_ID), Some("w-1"));
+    }
+}
+
+#[test]
+fn a_binding_its_work_and_the_manifest_carry_one_id() {
+    let cluster = cluster("m1");
+    for (kind, namespace, key, other) in [
+        ("Deployment", "shop", keys::RB_ID, keys::CRB_ID),
+        ("ClusterRole", "", keys::CRB_ID, keys::RB_ID),
+    ] {
+        // The marks of a member's object, which came along with a copy of it, count for nothing.
+        let template = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "web", "namespace": namespace, "uid": "u-1",
+                              "labels": {key: "b-9"}}});
+        let binding: Binding = serde_json::from_value(json!({
+            "metadata": {"name": "web-binding", "namespace": namespace, "labels": {key: "b-1"}},
+        }))
+        .unwrap();
+        let own = binding.metadata.label(key).unwrap();
+        let rendered = render(&RenderInput {
+            template: &template,
+            binding: &binding,
+            binding_id: own,
+            work_id: "w-1",
+            cluster: &cluster,
+            replicas: None,
+            keeps: false,
+            completions: None,
+            reviser: None,
+            overrides: &[],
+            conflict_resolution: "Abort",
+        })
+        .unwrap();
+        assert_eq!(rendered.labels[key], own, "{kind}");
+        assert_eq!(object::label(&rendered.manifest, key), Some(own), "{kind}");
+        assert!(!rendered.labels.contains_key(other), "{kind}");
+        assert_eq!(object::label(&rendered.manifest, other), None, "{kind}");
     }
 }
 
@@ -354,6 +389,22 @@ fn what_is_suspended_is_not_sent_and_can_be_deleted() {
         gate::removal(hub.spec(), &BTreeSet::new(), Gates::default()),
         Removal::Remove
     );
+    // Its Work says so, and that is what sending looks at; removing does not.
+    for (suspended, marked, is_sent) in [
+        (Some(true), false, false),
+        (Some(false), false, true),
+        (None, false, true),
+        // The older mark, which an older control plane left behind.
+        (Some(false), true, false),
+    ] {
+        let mut work = Work::default();
+        work.spec.suspend_dispatching = suspended;
+        if marked {
+            let mark = (keys::INSTRUCTION.to_owned(), "suppressed".to_owned());
+            work.metadata.annotations.extend([mark]);
+        }
+        assert_eq!(!work.is_suspended(), is_sent, "{suspended:?} {marked}");
+    }
 }
 
 #[test]
