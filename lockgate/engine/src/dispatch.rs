@@ -7,6 +7,7 @@
 
 mod corrections;
 mod difference;
+mod fights;
 mod managers;
 mod retain;
 mod withdraw;
@@ -18,8 +19,9 @@ use serde_json::Value;
 use crate::interpret::Interpreter;
 use crate::object::{self, TemplateId};
 
-pub use corrections::{Corrections, Fight};
-pub use difference::differing_path;
+pub use corrections::Corrections;
+pub use difference::{differing_path, differing_paths};
+pub use fights::{Fight, Fights};
 pub use managers::{OWN_MANAGER, manager_of};
 pub use withdraw::{Withdraw, keeping, withdraw};
 

@@ -29,6 +29,7 @@ async fn a_fight_names_the_other_side() {
     // A restart forgets how often something was corrected.
     let files = [
         "drift-fight.yaml",
+        "drift-of-different-fields.yaml",
         "deleted-again-and-again.yaml",
         "status-fight.yaml",
     ];

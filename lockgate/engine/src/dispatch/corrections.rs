@@ -1,4 +1,4 @@
-//! Fights: somebody on the member changes back what we correct.
+//! Corrections of one thing that somebody changes back.
 //!
 //! Every correction is a write on the member and often a rollout of pods, so a fight is fought slowly: from the third
 //! correction within ten minutes on, each is followed by a longer pause.
@@ -14,7 +14,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(15);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
-/// The corrections of one object.
+/// The corrections of one thing, such as a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Corrections {
     /// The last two, the older first.
@@ -23,27 +23,34 @@ pub struct Corrections {
     pause: Option<Duration>,
 }
 
-/// What a correction means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fight {
-    /// How long to leave the object alone; none while this is no fight.
-    pub backoff: Option<Duration>,
-}
-
 impl Corrections {
-    /// Records that the object was corrected now.
-    pub fn record(&mut self, now: Timestamp) -> Fight {
-        let [older, last] = self.recent;
-        self.pause = match self.pause {
-            // A fight goes on until the object was left alone for a while after the pause.
-            Some(pause) if within(last, now, WINDOW + pause) => Some((pause * 2).min(LONGEST_PAUSE)),
-            _ => within(older, now, WINDOW).then_some(FIRST_PAUSE),
-        };
-        self.recent = [last, Some(now)];
-        Fight { backoff: self.pause }
+    /// Records that it was corrected now. Answers how long to leave it alone; none while this is no fight.
+    pub fn record(&mut self, now: Timestamp) -> Option<Duration> {
+        self.pause = self.next_pause(now);
+        self.recent = [self.recent[1], Some(now)];
+        self.pause
     }
 
-    /// Until when the object is left alone, if it is.
+    /// Whether a correction now would be one of a fight.
+    pub fn would_fight(&self, now: Timestamp) -> bool {
+        self.next_pause(now).is_some()
+    }
+
+    /// Whether what was recorded still counts.
+    pub fn counts(&self, now: Timestamp) -> bool {
+        within(self.recent[1], now, WINDOW + self.pause.unwrap_or_default())
+    }
+
+    fn next_pause(&self, now: Timestamp) -> Option<Duration> {
+        let [older, last] = self.recent;
+        match self.pause {
+            // A fight goes on until the thing was left alone for a while after the pause.
+            Some(pause) if within(last, now, WINDOW + pause) => Some((pause * 2).min(LONGEST_PAUSE)),
+            _ => within(older, now, WINDOW).then_some(FIRST_PAUSE),
+        }
+    }
+
+    /// Until when it is left alone, if it is.
     pub fn paused_until(&self, now: Timestamp) -> Option<Timestamp> {
         let until = self.recent[1]?.checked_add(self.pause?).ok()?;
         (now < until).then_some(until)
@@ -76,10 +83,10 @@ mod tests {
         times
             .iter()
             .map(|second| {
-                corrections
-                    .record(at(second))
-                    .backoff
-                    .map(|pause| pause.as_secs())
+                let would_fight = corrections.would_fight(at(second));
+                let pause = corrections.record(at(second));
+                assert_eq!(would_fight, pause.is_some());
+                pause.map(|pause| pause.as_secs())
             })
             .collect()
     }
@@ -115,13 +122,15 @@ mod tests {
         assert_eq!(corrections.paused_until(start), None);
         assert_eq!(corrections.peace(start), None);
         let earlier = Timestamp::from_second(1_700_000_000).unwrap();
-        assert_eq!(corrections.record(earlier).backoff, Some(FIRST_PAUSE));
+        assert_eq!(corrections.record(earlier), Some(FIRST_PAUSE));
         let until = earlier.checked_add(FIRST_PAUSE).unwrap();
         assert_eq!(corrections.paused_until(earlier), Some(until));
         assert_eq!(corrections.paused_until(until), None);
         let peace = until.checked_add(WINDOW).unwrap();
         assert_eq!(corrections.peace(until), Some(peace));
+        assert!(corrections.counts(peace));
         let after = peace.checked_add(Duration::from_secs(1)).unwrap();
         assert_eq!(corrections.peace(after), None);
+        assert!(!corrections.counts(after));
     }
 }

@@ -16,26 +16,31 @@ fn is_server_metadata(field: &str) -> bool {
 /// Status and what servers write are not compared, and null and an empty list are the same as nothing. What is wanted and
 /// is otherwise there comes before what is there and not wanted, since the latter is often a default; metadata comes last.
 pub fn differing_path(desired: &Value, live: &Value) -> Option<String> {
+    differing_paths(desired, live, 1).pop()
+}
+
+/// Where they differ, in the same order: the first so many places.
+pub fn differing_paths(desired: &Value, live: &Value, most: usize) -> Vec<String> {
     let (Value::Object(desired_fields), Value::Object(live_fields)) = (desired, live) else {
-        return (desired != live).then(String::new);
-    };
-    let body = |direction| {
-        let counts = |field: &str| !matches!(field, "metadata" | "status");
-        first_in_map(desired_fields, live_fields, direction, &counts)
+        return Vec::from_iter((desired != live).then(String::new));
     };
     let empty = Map::new();
-    let metadata = |direction| {
-        let desired = desired["metadata"].as_object().unwrap_or(&empty);
-        let live = live["metadata"].as_object().unwrap_or(&empty);
-        let mut way = first_in_map(desired, live, direction, &|field| !is_server_metadata(field))?;
-        way.push(Step::Field("metadata"));
-        Some(way)
+    let desired_metadata = desired["metadata"].as_object().unwrap_or(&empty);
+    let live_metadata = live["metadata"].as_object().unwrap_or(&empty);
+    let mut search = Search {
+        most,
+        way: Vec::new(),
+        found: Vec::new(),
     };
-    body(Direction::Wanted)
-        .or_else(|| metadata(Direction::Wanted))
-        .or_else(|| body(Direction::Extra))
-        .or_else(|| metadata(Direction::Extra))
-        .map(|way| written(&way))
+    for direction in [Direction::Wanted, Direction::Extra] {
+        let counts = |field: &str| !matches!(field, "metadata" | "status");
+        search.in_map(desired_fields, live_fields, direction, &counts);
+        search.below(Step::Field("metadata"), |search| {
+            let counts = |field: &str| !is_server_metadata(field);
+            search.in_map(desired_metadata, live_metadata, direction, &counts);
+        });
+    }
+    search.found
 }
 
 /// Which differences are looked for.
@@ -53,57 +58,79 @@ enum Step<'a> {
     Index(usize),
 }
 
-/// The way from a difference up to where the search began.
-type WayUp<'a> = Vec<Step<'a>>;
-
-fn first_in_map<'a>(
-    desired: &'a Map<String, Value>,
-    live: &'a Map<String, Value>,
-    direction: Direction,
-    counts: &dyn Fn(&str) -> bool,
-) -> Option<WayUp<'a>> {
-    for (field, wanted) in desired {
-        if counts(field)
-            && !is_nothing(wanted)
-            && let Some(mut way) = first(wanted, live.get(field).unwrap_or(&Value::Null), direction)
-        {
-            way.push(Step::Field(field));
-            return Some(way);
-        }
-    }
-    if direction == Direction::Wanted {
-        return None;
-    }
-    let is_extra = |field: &str| desired.get(field).is_none_or(is_nothing);
-    live.iter()
-        .find(|(field, value)| counts(field) && !is_nothing(value) && is_extra(field))
-        .map(|(field, _)| vec![Step::Field(field)])
+/// A search for differences.
+struct Search<'a> {
+    /// How many are looked for.
+    most: usize,
+    /// The way down to where it is.
+    way: Vec<Step<'a>>,
+    found: Vec<String>,
 }
 
-fn first<'a>(desired: &'a Value, live: &'a Value, direction: Direction) -> Option<WayUp<'a>> {
-    match (desired, live) {
-        (Value::Object(desired), Value::Object(live)) => first_in_map(desired, live, direction, &|_| true),
-        (Value::Array(desired), Value::Array(live)) if desired.len() == live.len() => {
-            let mut pairs = desired.iter().zip(live).enumerate();
-            pairs.find_map(|(index, (desired, live))| {
-                let mut way = first(desired, live, direction)?;
-                way.push(Step::Index(index));
-                Some(way)
-            })
+impl<'a> Search<'a> {
+    fn in_map(
+        &mut self,
+        desired: &'a Map<String, Value>,
+        live: &'a Map<String, Value>,
+        direction: Direction,
+        counts: &dyn Fn(&str) -> bool,
+    ) {
+        for (field, wanted) in desired {
+            if counts(field) && !is_nothing(wanted) {
+                let live = live.get(field).unwrap_or(&Value::Null);
+                self.below(Step::Field(field), |search| {
+                    search.in_value(wanted, live, direction)
+                });
+            }
         }
-        (Value::Number(one), Value::Number(other)) if one.as_f64() == other.as_f64() => None,
-        (desired, live) => (direction == Direction::Wanted && desired != live).then(Vec::new),
+        if direction == Direction::Wanted {
+            return;
+        }
+        let is_extra = |field: &str| desired.get(field).is_none_or(is_nothing);
+        for (field, value) in live {
+            if counts(field) && !is_nothing(value) && is_extra(field) {
+                self.below(Step::Field(field), Self::found_one);
+            }
+        }
+    }
+
+    fn in_value(&mut self, desired: &'a Value, live: &'a Value, direction: Direction) {
+        match (desired, live) {
+            (Value::Object(desired), Value::Object(live)) => self.in_map(desired, live, direction, &|_| true),
+            (Value::Array(desired), Value::Array(live)) if desired.len() == live.len() => {
+                for (index, (desired, live)) in desired.iter().zip(live).enumerate() {
+                    self.below(Step::Index(index), |search| {
+                        search.in_value(desired, live, direction)
+                    });
+                }
+            }
+            (Value::Number(one), Value::Number(other)) if one.as_f64() == other.as_f64() => {}
+            (desired, live) if direction == Direction::Wanted && desired != live => self.found_one(),
+            _ => {}
+        }
+    }
+
+    /// Looks one step further down, unless enough was found.
+    fn below(&mut self, step: Step<'a>, look: impl FnOnce(&mut Self)) {
+        if self.found.len() < self.most {
+            self.way.push(step);
+            look(self);
+            self.way.pop();
+        }
+    }
+
+    fn found_one(&mut self) {
+        self.found.push(written(&self.way));
     }
 }
 
 /// The path as text. A field whose name would be mistaken for a path is put in brackets.
-fn written(way: &WayUp<'_>) -> String {
+fn written(way: &[Step<'_>]) -> String {
     let is_plain = |field: &str| {
         let mut bytes = field.bytes();
         !field.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
     };
-    let down = way.iter().rev();
-    let path = down.fold(FieldPath::root(), |path, step| match step {
+    let path = way.iter().fold(FieldPath::root(), |path, step| match step {
         Step::Field(field) if is_plain(field) => path.child(field),
         Step::Field(field) => path.key(field),
         Step::Index(index) => path.index(*index),
@@ -172,5 +199,22 @@ mod tests {
         live["metadata"]["name"] = json!("b");
         assert_eq!(differing_path(&desired, &live).as_deref(), Some("metadata.name"));
         assert_eq!(differing_path(&json!(1), &live).as_deref(), Some(""));
+    }
+
+    #[test]
+    fn all_differences_are_found_in_their_order() {
+        let desired = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"a": 1, "b": {"c": 2}, "list": [1, {"d": 3}]}});
+        let live = json!({"metadata": {"labels": {"a": "2", "e": "3"}}, "spec": {"b": {"f": 4}, "list": [2, {"d": 3}]}});
+        let all = [
+            "spec.a",
+            "spec.b.c",
+            "spec.list[0]",
+            "metadata.labels.a",
+            "spec.b.f",
+            "metadata.labels.e",
+        ];
+        assert_eq!(differing_paths(&desired, &live, 9), all);
+        assert_eq!(differing_paths(&desired, &live, 4), all[..4]);
+        assert!(differing_paths(&live, &live, 9).is_empty());
     }
 }

@@ -392,7 +392,7 @@ impl Sending<'_> {
                     ));
                 }
                 Dispatch::Create(body) => {
-                    if recreated && self.leaves_alone(None).await? {
+                    if recreated && self.is_left_deleted() {
                         let message =
                             "somebody on the member deletes it again and again; it is made again later";
                         return Ok((Outcome::Lost(message.to_owned()), None, took));
@@ -407,7 +407,9 @@ impl Sending<'_> {
                     match answer {
                         Ok(answer) => {
                             self.count_created(true, recreated);
-                            self.is_made_again();
+                            if recreated {
+                                self.was_made_again();
+                            }
                             let live = read_answer(&answer)?;
                             return Ok((Outcome::Applied { recreated }, Some(live), took));
                         }
@@ -419,9 +421,11 @@ impl Sending<'_> {
                     }
                 }
                 Dispatch::Update(body, drift) => {
-                    if drift.is_some() && self.leaves_alone(live.as_ref()).await? {
-                        return Ok((Outcome::Unchanged, live, took));
-                    }
+                    let managers = match drift {
+                        Some(_) if self.is_left_changed() => return Ok((Outcome::Unchanged, live, took)),
+                        Some(_) => self.read_managers().await?,
+                        None => Value::Null,
+                    };
                     self.may_write()?;
                     let path = self
                         .resource
@@ -436,8 +440,11 @@ impl Sending<'_> {
                     match answer {
                         Ok(answer) => {
                             self.count_updated(true);
-                            let live = read_answer(&answer)?;
-                            return Ok((Outcome::Applied { recreated: false }, Some(live), took));
+                            let after = read_answer(&answer)?;
+                            if let (Some(_), Some(before)) = (drift, &live) {
+                                self.was_corrected(before, &after, &managers);
+                            }
+                            return Ok((Outcome::Applied { recreated: false }, Some(after), took));
                         }
                         Err(LinkError::Conflict) => live = Some(self.read().await?),
                         Err(LinkError::NotFound) => {

@@ -61,7 +61,7 @@ pub(super) fn leaves_alone(state: &State, id: &TemplateId, template: &Value) -> 
         return true;
     }
     dispute.touched = false;
-    if let Some(pause) = dispute.corrections.record(now).backoff {
+    if let Some(pause) = dispute.corrections.record(now) {
         let message = format!(
             "somebody else writes the status of this template again and again; what members say is written now, and not again \
              within {} s. A hub that runs workloads itself is not meant for templates of them",
