@@ -206,6 +206,14 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.finish(key, |failures| Some((aspects, failures, backoff(failures))));
     }
 
+    /// The same of one who was asked to leave a server alone for a while: it comes no earlier, by the injected clock.
+    pub(crate) fn retry_after(&self, key: &K, aspects: Aspects, pause: Duration) {
+        let pause = pause.min(LAST_RETRY);
+        self.finish(key, |failures| {
+            Some((aspects, failures, backoff(failures).max(pause)))
+        });
+    }
+
     /// Says that a key must be handled again with what is known by now: at once, unless that did not help before.
     pub(crate) fn again(&self, key: &K, aspects: Aspects) {
         self.finish(key, |failures| {
@@ -240,7 +248,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             let aspects = std::mem::take(&mut entry.aspects) | again.map_or(0, |(aspects, ..)| aspects);
             state.put(key.clone(), aspects, false);
         } else if let Some((aspects, failures, wait)) = again {
-            if failures < QUICK_RETRIES {
+            // What waits for longer than a failure would was asked to.
+            if failures < QUICK_RETRIES && wait <= backoff(failures) {
                 state.come_soon(key.clone(), aspects, Instant::now() + wait);
             } else {
                 let number = state.delay(key.clone(), aspects);

@@ -338,7 +338,13 @@ impl Lane {
                 // One request that found nobody may be an accident.
                 trouble.paused = trouble.failures > 1;
             }
-            dispatching::SendError::Member(LinkError::TooManyRequests { .. }) => self.window.lock().shrink(),
+            dispatching::SendError::Member(LinkError::TooManyRequests { retry_after, .. }) => {
+                self.window.lock().shrink();
+                if let Some(pause) = *retry_after {
+                    self.queue.retry_after(errand, aspects | DISPATCH, pause);
+                    return;
+                }
+            }
             dispatching::SendError::Member(_) => self.answered(begun.elapsed()),
             dispatching::SendError::Again => {
                 self.queue.again(errand, aspects);

@@ -9,8 +9,8 @@ pub(crate) struct Window {
     limit: f64,
     /// The quickest answers lately, in seconds; what the member can do.
     floor: f64,
-    /// Requests since the window last shrank: one trouble shrinks it once.
-    since: f64,
+    /// How many requests may still be in flight that were when the window last shrank: they tell of the same trouble.
+    told: f64,
 }
 
 const START: f64 = 16.0;
@@ -25,7 +25,7 @@ impl Default for Window {
         Self {
             limit: START,
             floor: f64::INFINITY,
-            since: MOST,
+            told: 0.0,
         }
     }
 }
@@ -48,19 +48,21 @@ impl Window {
         let seconds = after.as_secs_f64();
         // The floor rises slowly, so that one quick answer does not count for ever.
         self.floor = seconds.min(self.floor * 1.01).max(0.0001);
-        self.since += 1.0;
         if seconds > SLOW && seconds > self.floor * TOO_LONG {
             self.shrink();
         } else {
+            self.told = (self.told - 1.0).max(0.0);
             self.limit = (self.limit + 1.0 / self.limit).min(MOST);
         }
     }
 
     /// The member said that it is too much, or did not answer.
     pub(crate) fn shrink(&mut self) {
-        if self.since >= self.limit {
+        if self.told >= 1.0 {
+            self.told -= 1.0;
+        } else {
+            self.told = self.limit - 1.0;
             self.limit = (self.limit / 2.0).max(LEAST);
-            self.since = 0.0;
         }
     }
 }
@@ -90,14 +92,12 @@ mod tests {
     #[test]
     fn trouble_halves_it_once_a_round_down_to_one() {
         let mut window = Window::default();
-        window.shrink();
-        window.shrink();
-        assert_eq!(window.limit(), 8, "the second was of the same round");
-        for _ in 0..100 {
-            window.since = MOST;
-            window.shrink();
+        for limit in [8, 4, 2, 1, 1, 1] {
+            for _ in 0..window.limit() {
+                window.shrink();
+                assert_eq!(window.limit(), limit, "one round is one trouble");
+            }
         }
-        assert_eq!(window.limit(), 1);
     }
 
     #[test]

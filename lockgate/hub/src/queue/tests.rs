@@ -143,6 +143,21 @@ async fn failures_come_again_and_end_up_waiting_on_the_injected_clock() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_is_asked_to_wait_waits_by_the_injected_clock_and_not_for_ever() {
+    for (asked, waits) in [(30, 30), (3600, LAST_RETRY.as_secs())] {
+        let queue = queue();
+        queue.add("a", 1);
+        assert_eq!(queue.next().await, Some(("a", 1)));
+        queue.retry_after(&"a", 1, Duration::from_secs(asked));
+        assert!(queue.is_idle());
+        queue.clock.advance(Duration::from_secs(waits - 1));
+        assert!(queue.is_idle(), "it comes too early");
+        queue.clock.advance(Duration::from_secs(1));
+        assert_eq!(queue.next().await, Some(("a", 1)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn timers_follow_the_injected_clock() {
     let queue = queue();
     queue.add_at("a", 1, later(queue.clock.now(), Duration::from_secs(30)));
