@@ -1,5 +1,5 @@
-//! A load generator that measures the embedded API server and a real kube-apiserver side by side, and what propagation
-//! through the control plane costs (`fleet`), and placing in a large fleet (`placing`).
+//! A load generator that measures the embedded API server and a real kube-apiserver side by side, what propagation through the
+//! control plane costs (`fleet`; `hub` for one that runs already), and placing in a large fleet (`placing`).
 //!
 //! ```text
 //!   arguments ─▶ servers (start, stop) ─▶ sections: members · start · operations · apply · watch · crowd · memory ─▶ report
@@ -19,6 +19,7 @@ mod client;
 mod cost;
 mod error;
 mod fleet;
+mod hub;
 mod kubeconfig;
 mod latencies;
 mod load;
@@ -41,6 +42,7 @@ mod watch;
 pub use arguments::{ApiArguments, Format, RealChoice, Section};
 pub use error::BenchError;
 pub use fleet::{FleetArguments, PolicyArguments, run_fleet, run_policy};
+pub use hub::{HubArguments, Named, Way, run_hub};
 pub use placing::{Part, PlacingArguments, run_placing};
 pub use progress::Progress;
 pub use run::run;

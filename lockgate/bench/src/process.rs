@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::error::BenchError;
 
 /// `/proc` counts CPU time in these, on every Linux.
@@ -15,7 +17,7 @@ pub(crate) struct Process {
 }
 
 /// Resident memory in megabytes of a million bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Memory {
     pub(crate) resident: f64,
     /// The most it ever was.

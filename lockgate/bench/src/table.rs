@@ -1,5 +1,7 @@
 //! The report for people: aligned columns, or the same as Markdown.
 
+use std::fmt::Write as _;
+
 use crate::arguments::Format;
 use crate::report::{Figure, Goal, Report, Spread, Unit, Verdict};
 
@@ -150,6 +152,32 @@ fn pipes(rows: &[[String; 6]]) -> String {
         .collect()
 }
 
+/// Columns as wide as their widest cell; numbers to the right.
+pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        for (index, cell) in row.as_ref().iter().enumerate() {
+            let width = cell.chars().count();
+            match widths.get_mut(index) {
+                Some(widest) => *widest = width.max(*widest),
+                None => widths.push(width),
+            }
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        for (index, (cell, width)) in row.as_ref().iter().zip(&widths).enumerate() {
+            let _ = if index == 0 {
+                write!(text, "{cell:width$}")
+            } else {
+                write!(text, "  {cell:>width$}")
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,5 +234,14 @@ mod tests {
             text.contains("  create  10,000/s (9,000–11,000)  1,000/s (900–1,100)  10.0×  ≥ 5× real  PASS\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows = [
+            ["phase".to_owned(), "1".to_owned()],
+            ["x".to_owned(), "1000".to_owned()],
+        ];
+        assert_eq!(aligned(&rows), "phase     1\nx      1000\n");
     }
 }

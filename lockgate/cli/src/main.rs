@@ -86,6 +86,8 @@ enum Bench {
     Api(lockgate_bench::ApiArguments),
     /// Propagation: objects through the hub to every member
     Fleet(lockgate_bench::FleetArguments),
+    /// Propagation through a hub that runs already, whoever made it
+    Hub(lockgate_bench::HubArguments),
     /// Placing: a label among many clusters, and a start with many dependencies
     Placing(lockgate_bench::PlacingArguments),
     /// A policy that is enforced group by group
@@ -129,6 +131,7 @@ fn main() -> std::process::ExitCode {
             let measured = match bench {
                 Bench::Api(arguments) => lockgate_bench::run(arguments),
                 Bench::Fleet(arguments) => lockgate_bench::run_fleet(&arguments),
+                Bench::Hub(arguments) => lockgate_bench::run_hub(&arguments),
                 Bench::Placing(arguments) => lockgate_bench::run_placing(&arguments),
                 Bench::Policy(arguments) => lockgate_bench::run_policy(&arguments),
             };

@@ -276,3 +276,45 @@ async fn requests_are_logged_in_a_file_for_each_server() {
     assert_eq!(code, 4);
     assert!(said.contains("--audit-log"), "{said}");
 }
+
+#[tokio::test]
+async fn a_fleet_that_runs_can_be_measured_through_its_hub() {
+    let script = r#""$0" bench hub --hub "$KUBECONFIG" --member member1="$KUBECONFIG#member1" --member member2="$KUBECONFIG#member2" \
+        --process up=$PPID --templates 3 --rest 0.2 --json >"$1""#;
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report.json");
+    let (code, said) = run(&[
+        "--ephemeral",
+        "--port",
+        "0",
+        "--members",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        script,
+        env!("CARGO_BIN_EXE_lockgate"),
+        text(&report),
+    ])
+    .await;
+    assert_eq!(code, 0, "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    let phases: Vec<&str> = report["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|phase| phase["name"].as_str())
+        .collect();
+    assert_eq!(
+        phases,
+        [
+            "create",
+            "single objects",
+            "touch",
+            "retarget",
+            "restore",
+            "delete"
+        ],
+        "{said}"
+    );
+}

@@ -92,9 +92,22 @@ impl Driver {
 
     /// The namespace and the policy.
     pub(crate) async fn prepare(&self, clusters: &[String]) -> Result<(), BenchError> {
+        self.create_namespace().await?;
+        self.create_policy(clusters).await
+    }
+
+    pub(crate) async fn create_namespace(&self) -> Result<(), BenchError> {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-        self.send(Method::POST, "/api/v1/namespaces", &namespace).await?;
+        self.send(Method::POST, "/api/v1/namespaces", &namespace).await
+    }
+
+    pub(crate) async fn create_policy(&self, clusters: &[String]) -> Result<(), BenchError> {
         self.send(Method::POST, POLICIES, &policy(clusters)).await
+    }
+
+    pub(crate) async fn delete_policy(&self) -> Result<(), BenchError> {
+        let path = format!("{POLICIES}/{POLICY}");
+        self.send(Method::DELETE, &path, &json!({})).await
     }
 
     /// Other clusters for everything.

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::machine::Machine;
+use crate::table::aligned;
 
 /// Everything that was found out.
 #[derive(Debug, Serialize)]
@@ -161,29 +162,6 @@ impl FleetReport {
     }
 }
 
-/// Columns as wide as their widest cell; numbers to the right.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let _ = if index == 0 {
-                write!(text, "{cell:width$}")
-            } else {
-                write!(text, "  {cell:>width$}")
-            };
-        }
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,14 +176,5 @@ mod tests {
         let writes = Writes::of(by, 2);
         assert_eq!((writes.total, writes.events), (6, 4));
         assert!((writes.per_template - 3.0).abs() < f64::EPSILON);
-    }
-
-    #[test]
-    fn columns_are_aligned() {
-        let rows = [
-            ["phase".to_owned(), "1".to_owned()],
-            ["x".to_owned(), "1000".to_owned()],
-        ];
-        assert_eq!(aligned(&rows), "phase     1\nx      1000\n");
     }
 }
