@@ -26,8 +26,9 @@ pub use require::{Disagreement, Need, RequireInput, Required, is_attached, requi
 
 /// How many dependencies one template may have.
 const MOST: usize = 1000;
-/// How long they may be as a binding's annotation. A server takes 256 KiB of annotations, and a binding has others.
-const MOST_BYTES: usize = 192 * 1024;
+/// How long they may be as a binding's annotation. A server takes 256 KiB of annotations, and a binding has others: the record of
+/// its rollout alone may take 100.
+const MOST_BYTES: usize = 128 * 1024;
 
 /// Made by every cluster for itself.
 const CLUSTERS_OWN: &str = "kube-root-ca.crt";
