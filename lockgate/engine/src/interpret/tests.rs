@@ -318,7 +318,7 @@ fn bad_scripts_are_named() {
             "dependencyInterpretation",
             "function GetDependencies(o) local all = {} for i = 1, 1000 do \
              all[i] = {apiVersion = 'v1', kind = 'ConfigMap', name = i .. string.rep('x', 235)} end return all end",
-            "of which a binding can carry at most 196608",
+            "of which a binding can carry at most 131072",
         ),
     ] {
         let error = told(field, script);
