@@ -62,7 +62,10 @@ async fn who_must_wait_to_leave_says_so() {
         // All but the one that had to wait left at once.
         r#"eviction_processing_latency_seconds_bucket{le="0.512",name="binding-eviction"} 10"#,
     ] {
-        assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
+        assert!(
+            text.lines().any(|other| other == line),
+            "{line} is not in\n{text}"
+        );
     }
 }
 
