@@ -57,6 +57,8 @@ sessions! {
     get
     helm
     helm_wait
+    hub_helm
+    hub_rollout
     kustomize
     label
     lists
@@ -133,7 +135,7 @@ fn play(name: &str) {
 
     let scratch = program::scratch(&format!("session-{name}"));
     let server = match on {
-        On::Embedded => Server::embedded(&scratch),
+        On::Embedded => Server::embedded(&scratch, session.needs("controllers")),
         On::Real => Server::real(&scratch),
     };
     let shell = Shell::new(&scratch, &programs, server.kubeconfig());

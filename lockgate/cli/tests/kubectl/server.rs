@@ -25,24 +25,19 @@ enum Kind {
 }
 
 impl Server {
-    /// Starts the binary under test: a hub and one member.
-    pub(crate) fn embedded(scratch: &Path) -> Self {
+    /// Starts the binary under test: a hub and one member, servers alone; or two members, and the control plane.
+    pub(crate) fn embedded(scratch: &Path, controlled: bool) -> Self {
         let kubeconfig = scratch.join("kubeconfig");
         let log =
             std::fs::File::create(scratch.join("server.log")).expect("the scratch directory can be written");
         let mut child = Command::new(env!("CARGO_BIN_EXE_lockgate"))
-            .args([
-                "up",
-                "--bare",
-                "--ephemeral",
-                "--members",
-                "1",
-                "--port",
-                "0",
-                "--ready-after",
-                "100",
-                "--kubeconfig",
-            ])
+            .args(["up", "--ephemeral", "--port", "0", "--ready-after", "100"])
+            .args(if controlled {
+                &["--members", "2"][..]
+            } else {
+                &["--members", "1", "--bare"]
+            })
+            .arg("--kubeconfig")
             .arg(&kubeconfig)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

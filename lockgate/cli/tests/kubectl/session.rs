@@ -15,8 +15,8 @@
 //!
 //! A command goes on after a backslash at the end of its line, and through a here document whose mark is `EOF`. Its answer
 //! is everything up to an empty line that is followed by a command, by prose, or by the end. A first line of
-//! `# embedded only: reason` or `# real only: reason` keeps the session from the other server; a line `# needs helm` before the
-//! first command gives it that program.
+//! `# embedded only: reason` or `# real only: reason` keeps the session from the other server. A line `# needs helm` before the
+//! first command gives it that program, `# needs controllers` the control plane and two members.
 
 use std::path::Path;
 
@@ -85,9 +85,9 @@ impl Session {
         self.steps.first()?.prose.first()?.strip_prefix(mark)
     }
 
-    /// Whether the transcript asks for a program before its first command.
-    pub(crate) fn needs(&self, program: &str) -> bool {
-        let asks = |line: &String| line.strip_prefix("# needs ") == Some(program);
+    /// Whether the transcript asks for something before its first command.
+    pub(crate) fn needs(&self, what: &str) -> bool {
+        let asks = |line: &String| line.strip_prefix("# needs ") == Some(what);
         self.steps.first().is_some_and(|step| step.prose.iter().any(asks))
     }
 
