@@ -242,3 +242,46 @@ fn referrers(state: &State, binding: &Binding) -> Option<Vec<Referrer>> {
     }
     Some(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use lockgate_api::BindingSpec;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Appendix A.6 of the Karmada specification, its last line: whatever it said before, false is said and not left out.
+    #[test]
+    fn a_work_always_says_whether_it_is_suspended() {
+        let on = |names: &[&str]| json!({ "dispatchingOnClusters": { "clusterNames": names } });
+        let table = [
+            (json!(null), false),
+            (json!({}), false),
+            (json!({ "dispatching": false }), false),
+            (json!({ "dispatching": true }), true),
+            (json!({ "scheduling": true }), false),
+            (on(&["m2"]), false),
+            (on(&["m2", "m1"]), true),
+        ];
+        for (suspension, expected) in table {
+            let spec = json!({ "suspension": suspension, "clusters": [{ "name": "m1" }] });
+            let spec: BindingSpec = serde_json::from_value(spec).unwrap();
+            let input = ReleaseInput {
+                spec: &spec,
+                rollouts: &[],
+                referrers: &[],
+            };
+            for before in [None, Some(false), Some(true)] {
+                let mut work = Work::default();
+                work.spec.suspend_dispatching = before;
+                Suspended::on(&Holds::of(&input), "m1").put(&mut work);
+                let said = serde_json::to_value(&work).unwrap();
+                assert_eq!(
+                    said["spec"]["suspendDispatching"],
+                    json!(expected),
+                    "{suspension} after {before:?}"
+                );
+            }
+        }
+    }
+}
