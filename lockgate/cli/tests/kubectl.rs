@@ -58,6 +58,7 @@ sessions! {
     helm
     helm_wait
     hub_helm
+    hub_helm4
     hub_rollout
     kustomize
     label
@@ -128,9 +129,11 @@ fn play(name: &str) {
     }
     let Some(kubectl) = program::kubectl() else { return };
     let mut programs = vec![kubectl];
-    if session.needs("helm") {
-        let Some(helm) = program::helm() else { return };
-        programs.push(helm);
+    for which in ["helm", "helm4"] {
+        if session.needs(which) {
+            let Some(helm) = program::helm(which) else { return };
+            programs.push(helm);
+        }
     }
 
     let scratch = program::scratch(&format!("session-{name}"));

@@ -32,29 +32,25 @@ pub(crate) fn kubectl() -> Option<PathBuf> {
     found.clone()
 }
 
-/// Helm, built from its module; obtaining it takes minutes the first time.
+/// Helm 3 or 4 (`helm`, `helm4`), built from its module; obtaining it takes minutes the first time.
 #[allow(dead_code, reason = "not every test program needs it")]
-pub(crate) fn helm() -> Option<PathBuf> {
-    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        let get = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machinery/kubetest/clients/get");
-        let output = Command::new(get)
-            .arg("helm")
-            .output()
-            .expect("clients/get can be run");
-        let words = String::from_utf8_lossy(&output.stderr);
-        if output.status.success() {
-            return Some(String::from_utf8_lossy(&output.stdout).trim().into());
-        }
-        assert_eq!(
-            output.status.code(),
-            Some(UNAVAILABLE),
-            "clients/get helm: {words}"
-        );
-        say(&format!("NOTHING WAS COMPARED with Helm: {}", words.trim()));
-        None
-    });
-    found.clone()
+pub(crate) fn helm(which: &str) -> Option<PathBuf> {
+    let get = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machinery/kubetest/clients/get");
+    let output = Command::new(get)
+        .arg(which)
+        .output()
+        .expect("clients/get can be run");
+    let words = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return Some(String::from_utf8_lossy(&output.stdout).trim().into());
+    }
+    assert_eq!(
+        output.status.code(),
+        Some(UNAVAILABLE),
+        "clients/get {which}: {words}"
+    );
+    say(&format!("NOTHING WAS COMPARED with {which}: {}", words.trim()));
+    None
 }
 
 fn on_path() -> Vec<PathBuf> {

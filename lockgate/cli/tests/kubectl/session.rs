@@ -16,7 +16,8 @@
 //! A command goes on after a backslash at the end of its line, and through a here document whose mark is `EOF`. Its answer
 //! is everything up to an empty line that is followed by a command, by prose, or by the end. A first line of
 //! `# embedded only: reason` or `# real only: reason` keeps the session from the other server. A line `# needs helm` before the
-//! first command gives it that program, `# needs controllers` the control plane and two members.
+//! first command gives it that program, `# needs helm4` the same of the next major version, `# needs controllers` the control plane
+//! and two members.
 
 use std::path::Path;
 
