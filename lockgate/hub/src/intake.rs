@@ -26,7 +26,7 @@ use crate::vanished;
 use self::waking::{tell_rollout, wake_waiting_for_override};
 pub(crate) use self::waking::{
     wake_bound, wake_fleet, wake_inside, wake_kind, wake_lane, wake_mentioned, wake_namespaces,
-    wake_selected, wake_unplaced,
+    wake_selected, wake_unplaced, wake_wanted,
 };
 
 #[derive(Deserialize)]
@@ -115,10 +115,10 @@ pub(crate) fn policy(state: &State, change: &Change) {
         let metadata = &policy.metadata;
         let key = Key::new(&metadata.namespace, &metadata.name);
         for selector in &policy.spec.resource_selectors {
-            wake_selected(state, selector, &metadata.namespace, |id| {
+            wake_wanted(state, selector, &metadata.namespace, |id, template| {
                 let wanted = !only_waits || !state.tally.owns(&key, id);
                 if wanted {
-                    priority::foresee(state, &key, rank, id);
+                    priority::foresee(state, &key, rank, id, template);
                 }
                 wanted
             });
@@ -174,7 +174,7 @@ pub(crate) fn wake_overridden(state: &State, policies: impl Iterator<Item = Arc<
             wake_bound(state, |id| namespace.is_empty() || id.namespace == *namespace);
         } else {
             for selector in &policy.spec.resource_selectors {
-                wake_selected(state, selector, namespace, |_| true);
+                wake_selected(state, selector, namespace);
             }
         }
     }
@@ -211,7 +211,7 @@ pub(crate) fn wake_held(state: &State, policies: impl Iterator<Item = Arc<Rollou
     for policy in policies {
         for selector in &policy.spec.resource_selectors {
             namespaces |= selector.kind == "Namespace" && selector.api_version == "v1";
-            wake_selected(state, selector, &policy.metadata.namespace, |_| true);
+            wake_selected(state, selector, &policy.metadata.namespace);
         }
     }
     if namespaces {

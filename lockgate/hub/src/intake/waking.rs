@@ -48,7 +48,7 @@ pub(crate) fn wake_mentioned(state: &State, difference: &Difference) {
             wake_bound(state, |id| namespace.is_empty() || id.namespace == *namespace);
         } else {
             for selector in &policy.spec.resource_selectors {
-                wake_selected(state, selector, namespace, |_| true);
+                wake_selected(state, selector, namespace);
             }
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn wake_mentioned(state: &State, difference: &Difference) {
         let text = serde_json::to_string(&policy.spec).unwrap_or_default();
         if difference.names().any(|name| text.contains(name)) {
             for selector in &policy.spec.resource_selectors {
-                wake_selected(state, selector, &policy.metadata.namespace, |_| true);
+                wake_selected(state, selector, &policy.metadata.namespace);
             }
         }
     }
@@ -101,7 +101,7 @@ pub(super) fn wake_waiting_for_override(state: &State, namespace: &str, name: &s
     drop(policies);
     for policy in waiting {
         for selector in &policy.spec.resource_selectors {
-            wake_selected(state, selector, namespace, |_| true);
+            wake_selected(state, selector, namespace);
         }
     }
 }
@@ -123,12 +123,17 @@ pub(super) fn tell_rollout(state: &State, policy: &RolloutPolicy) {
     state.chores.add(chore, 1);
 }
 
-/// Wakes the templates that a selector could mean, and that are wanted.
-pub(crate) fn wake_selected(
+/// Wakes the templates that a selector could mean.
+pub(crate) fn wake_selected(state: &State, selector: &ResourceSelector, policy_namespace: &str) {
+    wake_wanted(state, selector, policy_namespace, |_, _| true);
+}
+
+/// Those of them that are wanted. Their cache is read meanwhile, and not to be read again.
+pub(crate) fn wake_wanted(
     state: &State,
     selector: &ResourceSelector,
     policy_namespace: &str,
-    wanted: impl Fn(&TemplateId) -> bool,
+    wanted: impl Fn(&TemplateId, &Cached) -> bool,
 ) {
     let namespace = if policy_namespace.is_empty() {
         selector.namespace.as_str()
@@ -145,7 +150,7 @@ pub(crate) fn wake_selected(
             namespace: cached.key.namespace.to_string(),
             name: cached.key.name.to_string(),
         };
-        if wanted(&id) {
+        if wanted(&id, cached) {
             state.templates.add_bulk(id, WALK);
         }
     };

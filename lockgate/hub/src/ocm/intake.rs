@@ -231,7 +231,7 @@ fn wake_following(state: &State, placement: &Key) {
     let following: Vec<Arc<RolloutPolicy>> = state.rollouts.read().iter().filter(follows).cloned().collect();
     for policy in following {
         for selector in &policy.spec.resource_selectors {
-            intake::wake_selected(state, selector, &policy.metadata.namespace, |_| true);
+            intake::wake_selected(state, selector, &policy.metadata.namespace);
         }
     }
 }

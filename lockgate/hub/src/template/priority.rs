@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::{PassError, Walk};
-use crate::cache::{Cache, Change, Key};
+use crate::cache::{Cache, Cached, Change, Key};
 use crate::events::EventTarget;
 use crate::intake;
 use crate::resource::Resource;
@@ -84,12 +84,25 @@ pub(crate) fn note(state: &State, id: &TemplateId, before: Option<&Binding>, now
 
 /// What a policy wakes has no place in the order before its own pass was there. Those that are its own, or will be, get the
 /// one that they will have, so that also the first time the highest come first.
-pub(crate) fn foresee(state: &State, policy: &Key, rank: Option<i32>, id: &TemplateId) {
+pub(crate) fn foresee(state: &State, policy: &Key, rank: Option<i32>, id: &TemplateId, template: &Cached) {
     let Some(rank) = rank else { return };
-    let (bindings, _) = state.bindings(&id.namespace);
-    if bindings.get(&super::binding_key(id)).is_none() || state.tally.owns(policy, id) {
+    if state.tally.owns(policy, id) || will_own(state, policy, id, template) {
         state.templates.rank(id, rank);
     }
+}
+
+/// Whether a policy is the one that takes a template that has no binding yet.
+fn will_own(state: &State, policy: &Key, id: &TemplateId, template: &Cached) -> bool {
+    let (bindings, _) = state.bindings(&id.namespace);
+    if bindings.get(&super::binding_key(id)).is_some() {
+        return false;
+    }
+    let Some(template) = state::parse::<Value>(template) else {
+        return false;
+    };
+    let policies = state.policies.read();
+    let best = policies.best(&template).map(|best| &best.metadata);
+    best.is_some_and(|best| *best.namespace == *policy.namespace && *best.name == *policy.name)
 }
 
 /// The number of a class, if there is such a class.
@@ -105,7 +118,7 @@ fn rank_of(priority: Option<i64>) -> i32 {
 /// The priority classes, from the moment on at which a policy names one.
 pub(crate) struct Classes {
     following: Following,
-    /// Wakes those who wait until all classes are known.
+    /// Wakes those who wait until all classes are known, and puts in order who was told before.
     waking: JoinHandle<()>,
 }
 
@@ -131,6 +144,7 @@ fn follow_classes(state: &State) -> Classes {
         // Where there are none, no change would say that these are all.
         cache.wait_synced().await;
         if let Some(state) = wiring.state() {
+            wake_named(&state, |_| true);
             wake_unranked(&state);
         }
     });
@@ -147,12 +161,18 @@ fn wake_unranked(state: &State) {
 
 /// A class has come, changed or gone: the templates of those who name it are looked at again.
 fn changed(state: &State, change: &Change) {
-    let Some(key) = change.key() else { return };
+    if let Some(key) = change.key() {
+        wake_named(state, |class| *class == *key.name);
+    }
+}
+
+/// Has the templates of the policies looked at again that name such a class, in their order.
+fn wake_named(state: &State, is_such: impl Fn(&str) -> bool) {
     let policies: Vec<Arc<PropagationPolicy>> = {
         let all = state.policies.read();
         let named = all.iter().filter(|policy| {
             let wanted = policy.spec.schedule_priority.as_ref();
-            wanted.is_some_and(|wanted| *wanted.priority_class_name == *key.name)
+            wanted.is_some_and(|wanted| is_such(&wanted.priority_class_name))
         });
         named.cloned().collect()
     };
@@ -160,8 +180,8 @@ fn changed(state: &State, change: &Change) {
         let rank = rank_by(state, &policy);
         let key = Key::new(&policy.metadata.namespace, &policy.metadata.name);
         for selector in &policy.spec.resource_selectors {
-            intake::wake_selected(state, selector, &policy.metadata.namespace, |id| {
-                foresee(state, &key, rank, id);
+            intake::wake_wanted(state, selector, &policy.metadata.namespace, |id, template| {
+                foresee(state, &key, rank, id, template);
                 true
             });
         }
