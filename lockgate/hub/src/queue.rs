@@ -424,25 +424,35 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     }
 
     /// The first of the highest rank, if that rank will do.
-    fn pop_ranked(&mut self, will_do: impl Fn(i32) -> bool) -> Option<K> {
+    fn pop_ranked(&mut self, will_do: impl Fn(i32) -> bool) -> Option<(K, i32)> {
         let mut highest = self.ranked.first_entry()?;
-        if !will_do(highest.key().0) {
+        let rank = highest.key().0;
+        if !will_do(rank) {
             return None;
         }
         let key = highest.get_mut().pop_front();
         if highest.get().is_empty() {
             highest.remove();
         }
-        key
+        key.map(|key| (key, rank))
+    }
+
+    /// The first place of all: whose it is or was, and of which rank.
+    fn pop(&mut self) -> Option<(K, i32)> {
+        let unranked = |key| (key, 0);
+        self.pop_ranked(|rank| rank > 0)
+            .or_else(|| self.urgent.pop_front().map(unranked))
+            .or_else(|| self.bulk.pop_front().map(unranked))
+            .or_else(|| self.pop_ranked(|_| true))
     }
 
     fn take(&mut self) -> Option<(K, Aspects)> {
         loop {
-            let key = self
-                .pop_ranked(|rank| rank > 0)
-                .or_else(|| self.urgent.pop_front())
-                .or_else(|| self.bulk.pop_front())
-                .or_else(|| self.pop_ranked(|_| true))?;
+            let (key, rank) = self.pop()?;
+            if self.ranks.get(&key).copied().unwrap_or(0) != rank {
+                // It has a place among its rank, too.
+                continue;
+            }
             let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.is_ready()) else {
                 continue;
             };

@@ -61,6 +61,18 @@ async fn a_rank_decides_before_anything_else() {
         assert_eq!(key, expected);
         queue.done(&key);
     }
+    // Also back: its place of before is not taken.
+    queue.add("last", 1);
+    queue.add("user", 1);
+    queue.add_bulk("bulk", 1);
+    queue.rank(&"user", 5);
+    queue.rank(&"user", 0);
+    queue.rank(&"last", -1);
+    for expected in ["user", "bulk", "last"] {
+        let (key, _) = queue.next().await.unwrap();
+        assert_eq!(key, expected);
+        queue.done(&key);
+    }
     assert!(
         tokio::time::timeout(Duration::from_secs(1), queue.next())
             .await

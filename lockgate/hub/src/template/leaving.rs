@@ -237,7 +237,11 @@ impl Walk<'_> {
         let stays = elsewhere.spec.clusters.clone();
         // One that somebody wrote by hand stands: there is one task for each cluster.
         let by_hand = &binding.spec.graceful_eviction_tasks;
-        let is_new = |task: &&EvictionTask| by_hand.iter().all(|known| known.from_cluster != task.from_cluster);
+        let is_new = |task: &&EvictionTask| {
+            by_hand
+                .iter()
+                .all(|known| known.from_cluster != task.from_cluster)
+        };
         let new = tasks.iter().filter(is_new).cloned();
         elsewhere.spec.graceful_eviction_tasks.extend(new);
         let placed = self.decide(&elsewhere);
