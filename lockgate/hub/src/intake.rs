@@ -75,6 +75,7 @@ pub(crate) fn template(state: &State, change: &Change) {
         disputes::touched(state, id);
         return;
     }
+    priority::foresee_new(state, &id, change);
     state.templates.add(id, WALK);
 }
 

@@ -91,18 +91,37 @@ pub(crate) fn foresee(state: &State, policy: &Key, rank: Option<i32>, id: &Templ
     }
 }
 
+/// The same of a template that comes when its policy is there already.
+pub(crate) fn foresee_new(state: &State, id: &TemplateId, change: &Change) {
+    let (None, Some(template)) = (&change.old, &change.new) else {
+        return;
+    };
+    // Else no policy names a class.
+    if state.priority_classes.get().is_none() {
+        return;
+    }
+    if let Some(rank) = future_owner(state, id, template).and_then(|policy| rank_by(state, &policy)) {
+        state.templates.rank(id, rank);
+    }
+}
+
 /// Whether a policy is the one that takes a template that has no binding yet.
 fn will_own(state: &State, policy: &Key, id: &TemplateId, template: &Cached) -> bool {
+    future_owner(state, id, template).is_some_and(|owner| {
+        let owner = &owner.metadata;
+        *owner.namespace == *policy.namespace && *owner.name == *policy.name
+    })
+}
+
+/// Which policy takes a template that has no binding yet.
+fn future_owner(state: &State, id: &TemplateId, template: &Cached) -> Option<Arc<PropagationPolicy>> {
     let (bindings, _) = state.bindings(&id.namespace);
     if bindings.get(&super::binding_key(id)).is_some() {
-        return false;
+        return None;
     }
-    let Some(template) = state::parse::<Value>(template) else {
-        return false;
-    };
+    let template: Value = state::parse(template)?;
     let policies = state.policies.read();
-    let best = policies.best(&template).map(|best| &best.metadata);
-    best.is_some_and(|best| *best.namespace == *policy.namespace && *best.name == *policy.name)
+    policies.best(&template).cloned()
 }
 
 /// The number of a class, if there is such a class.

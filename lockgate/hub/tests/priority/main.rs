@@ -82,6 +82,19 @@ impl Way {
         }
     }
 
+    /// Returns once somebody stands before the door.
+    async fn is_waited_at(&self) {
+        let mut waiting = self.waiting.subscribe();
+        let _ = waiting.wait_for(|waiting| *waiting).await.unwrap();
+    }
+
+    /// Nobody has passed by yet; then all come in the order of their classes.
+    async fn opens_in_order(&self) {
+        assert_eq!(*self.written.lock(), [""; 0], "the door is closed");
+        self.open.send_replace(true);
+        assert_eq!(self.order().await, by_rank(), "the first time");
+    }
+
     /// The groups in the order in which their templates were written, once all were.
     async fn order(&self) -> Vec<String> {
         until("all are written", || {
@@ -110,7 +123,7 @@ struct World {
 }
 
 impl World {
-    /// A hub with classes and templates, and nobody who says where these go.
+    /// A hub with classes.
     async fn start() -> Self {
         let pki = Arc::new(Pki::ephemeral().unwrap());
         let server = ApiServer::start(Options::new(pki)).await.unwrap();
@@ -130,14 +143,30 @@ impl World {
                                    "metadata": {"name": tier}, "value": value});
                 world.create(class).await;
             }
+        }
+        world
+    }
+
+    /// All templates but the one of the door; the newest version.
+    async fn bring_templates(&self) -> u64 {
+        let mut newest = 0;
+        for (tier, _) in TIERS {
             for number in 0..EACH {
-                world
+                newest = self
                     .create(deployment("shop", &format!("{tier}-{number}"), tier))
                     .await;
             }
         }
-        world.create(deployment(DOOR, DOOR, DOOR)).await;
-        world
+        newest
+    }
+
+    /// All policies but the one of the door; the newest version.
+    async fn bring_policies(&self) -> u64 {
+        let mut newest = 0;
+        for (tier, value) in TIERS {
+            newest = self.create(policy("shop", tier, value.map(|_| tier))).await;
+        }
+        newest
     }
 
     fn client(&self) -> kube::Client {
@@ -204,6 +233,11 @@ fn policy(namespace: &str, tier: &str, class: Option<&str>) -> Value {
     policy
 }
 
+async fn seen(hub: &Hub, resource: &Resource, version: u64) {
+    let what = format!("{} are seen up to {version}", resource.plural);
+    until(&what, || hub.seen(resource) >= Some(version)).await;
+}
+
 async fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let waited = tokio::time::timeout(PATIENCE, async {
         while !condition() {
@@ -218,31 +252,16 @@ async fn until(what: &str, mut condition: impl FnMut() -> bool) {
 /// Policies come while the hub is busy; `first` is the class that the template names with which it is.
 async fn they_come_in_their_order(first: Option<&str>) {
     let world = World::start().await;
+    world.bring_templates().await;
+    world.create(deployment(DOOR, DOOR, DOOR)).await;
     let way = Way::new();
     let hub = world.control(&way).await;
     world.create(policy(DOOR, DOOR, first)).await;
-    let _ = way
-        .waiting
-        .subscribe()
-        .wait_for(|waiting| *waiting)
-        .await
-        .unwrap();
-    let mut newest = 0;
-    for (tier, value) in TIERS {
-        newest = world.create(policy("shop", tier, value.map(|_| tier))).await;
-    }
-    until("all policies are seen", || {
-        hub.seen(&Resource::propagation_policies()) >= Some(newest)
-    })
-    .await;
-    until("the classes are seen", || {
-        hub.seen(&Resource::priority_classes())
-            .is_some_and(|seen| seen > 0)
-    })
-    .await;
-    assert_eq!(*way.written.lock(), [""; 0], "the door is closed");
-    way.open.send_replace(true);
-    assert_eq!(way.order().await, by_rank(), "the first time");
+    way.is_waited_at().await;
+    let newest = world.bring_policies().await;
+    seen(&hub, &Resource::propagation_policies(), newest).await;
+    seen(&hub, &Resource::priority_classes(), 1).await;
+    way.opens_in_order().await;
 
     until("nothing is left to do", || hub.idle()).await;
     hub.stop().await;
@@ -265,4 +284,22 @@ async fn the_highest_are_placed_first() {
 #[tokio::test]
 async fn also_those_whose_policies_are_the_first_to_name_a_class() {
     they_come_in_their_order(None).await;
+}
+
+#[tokio::test]
+async fn also_those_that_come_after_their_policies() {
+    let world = World::start().await;
+    world.bring_policies().await;
+    let way = Way::new();
+    let hub = world.control(&way).await;
+    seen(&hub, &Resource::priority_classes(), 1).await;
+    world.create(policy(DOOR, DOOR, None)).await;
+    world.create(deployment(DOOR, DOOR, DOOR)).await;
+    way.is_waited_at().await;
+    let newest = world.bring_templates().await;
+    let deployments = Resource::new("apps", "v1", "deployments", "Deployment", true);
+    seen(&hub, &deployments, newest).await;
+    way.opens_in_order().await;
+    hub.stop().await;
+    world.server.stop().await;
 }
