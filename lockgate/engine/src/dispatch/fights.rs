@@ -127,9 +127,12 @@ mod tests {
         corrections.iter().map(told).collect()
     }
 
+    /// A name, corrections and when each was made, and the fights that these are.
+    type Row = (&'static str, &'static [(i64, &'static str)], &'static str);
+
     #[test]
     fn what_is_a_fight() {
-        let table: &[(&str, &[(i64, &str)], &str)] = &[
+        let table: &[Row] = &[
             ("one field", &[(0, "a"), (1, "a"), (2, "a")], "a 15"),
             ("three fields", &[(0, "a"), (1, "b"), (2, "c")], ""),
             ("one of several", &[(0, "a b"), (1, "c b"), (2, "d b")], "b 15"),
