@@ -279,7 +279,9 @@ async fn requests_are_logged_in_a_file_for_each_server() {
 
 #[tokio::test]
 async fn a_fleet_that_runs_can_be_measured_through_its_hub() {
-    let script = r#""$0" bench hub --hub "$KUBECONFIG" --member member1="$KUBECONFIG#member1" --member member2="$KUBECONFIG#member2" \
+    // Who errs is told before anything is written, so that the next try finds an empty hub.
+    let script = r#""$0" bench hub --hub "$KUBECONFIG" --member stranger="$KUBECONFIG#member1" --process up=$PPID && exit 3
+        "$0" bench hub --hub "$KUBECONFIG" --member member1="$KUBECONFIG#member1" --member member2="$KUBECONFIG#member2" \
         --process up=$PPID --templates 3 --rest 0.2 --json >"$1""#;
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("report.json");
@@ -298,6 +300,7 @@ async fn a_fleet_that_runs_can_be_measured_through_its_hub() {
     ])
     .await;
     assert_eq!(code, 0, "{said}");
+    assert!(said.contains("the hub has no cluster stranger"), "{said}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
     let phases: Vec<&str> = report["phases"]
         .as_array()

@@ -22,11 +22,11 @@ pub(crate) const POLICY: &str = "bench";
 /// The name of the policy that preempts it.
 pub(crate) const PREEMPTING: &str = "preempting";
 
-const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/bench/deployments";
-const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/bench/propagationpolicies";
+pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/bench/deployments";
+pub(crate) const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/bench/propagationpolicies";
 
 const ROLLOUTS: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/bench/rolloutpolicies";
-const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+pub(crate) const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 /// The label of clusters that says in which stage they are.
 const STAGE: &str = "stage";
 

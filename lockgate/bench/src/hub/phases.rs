@@ -35,12 +35,7 @@ pub(super) async fn all(world: &World, keep: bool, report: &mut HubReport) -> Re
     let (n, m) = (world.templates, world.members.len());
     let names: Vec<String> = world.members.iter().map(|member| member.name.clone()).collect();
     let driver = Driver::new(world.hub.client.clone(), world.concurrency);
-    if world.hub.count().await? > 0 {
-        return Err(BenchError::Usage(format!(
-            "the hub has Deployments in the namespace {}, which is for this measurement alone: delete them first",
-            load::NAMESPACE
-        )));
-    }
+    check(world).await?;
     if !world.hub.has_namespace().await? {
         driver.create_namespace().await?;
     }
@@ -104,6 +99,27 @@ pub(super) async fn all(world: &World, keep: bool, report: &mut HubReport) -> Re
     expected.members = 0;
     report.phases.push(meter.end(&expected).await?);
     driver.delete_policy().await
+}
+
+/// Finds out what would stop a measurement, or make it one of something else, before anything is written.
+async fn check(world: &World) -> Result<(), BenchError> {
+    world.cpu()?;
+    for member in &world.members {
+        let name = &member.name;
+        if !world.hub.knows_cluster(name).await? {
+            return Err(BenchError::Usage(format!(
+                "the hub has no cluster {name}: is --hub a hub, and has the member joined it by this name (kubectl get clusters)?"
+            )));
+        }
+    }
+    if world.hub.count().await? > 0 || world.hub.has_policy().await? {
+        let namespace = load::NAMESPACE;
+        return Err(BenchError::Usage(format!(
+            "the namespace {namespace} of the hub is for this measurement alone, and not empty: \
+             kubectl delete deployments,propagationpolicies.policy.karmada.io --all -n {namespace}"
+        )));
+    }
+    Ok(())
 }
 
 /// One object at a time: how long until every member has it.

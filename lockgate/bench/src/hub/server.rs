@@ -6,10 +6,9 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
 use crate::error::BenchError;
-use crate::fleet::load::{NAMESPACE, STAMP};
+use crate::fleet::load::{CLUSTERS, DEPLOYMENTS, NAMESPACE, POLICIES, POLICY, STAMP};
 use crate::hub::Way;
 
-const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/bench/deployments";
 /// Of each object only who it is: a whole list of many would cost the server more than what is measured.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// Requests that no template causes.
@@ -72,6 +71,16 @@ impl Server {
     /// Whether the namespace of the load is there.
     pub(super) async fn has_namespace(&self) -> Result<bool, BenchError> {
         self.answers(&format!("/api/v1/namespaces/{NAMESPACE}")).await
+    }
+
+    /// Whether a member has joined this hub by that name.
+    pub(super) async fn knows_cluster(&self, name: &str) -> Result<bool, BenchError> {
+        self.answers(&format!("{CLUSTERS}/{name}")).await
+    }
+
+    /// Whether the policy of the load is there.
+    pub(super) async fn has_policy(&self) -> Result<bool, BenchError> {
+        self.answers(&format!("{POLICIES}/{POLICY}")).await
     }
 
     async fn answers(&self, path: &str) -> Result<bool, BenchError> {
