@@ -22,7 +22,6 @@ mod suspension;
 mod waits;
 pub(crate) mod world;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -32,7 +31,7 @@ use crate::error::BenchError;
 pub use crate::fleet::policy::{PolicyArguments, run_policy};
 use crate::fleet::report::FleetReport;
 use crate::fleet::world::World;
-use crate::machine::{Machine, load_average};
+use crate::machine::Machine;
 
 /// Measure propagation: objects through the hub to every member
 #[derive(Clone, Debug, Args)]
@@ -90,21 +89,7 @@ pub fn run_fleet(arguments: &FleetArguments) -> Result<(), BenchError> {
             () = crate::run::stop_signal() => Err(BenchError::Interrupted),
         }
     });
-    // What was found out before a failure is worth seeing.
-    if let Err(error) = &measured {
-        if report.phases.is_empty() {
-            return measured;
-        }
-        report.incomplete = Some(error.to_string());
-    }
-    report.machine.load_after = load_average();
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-    } else {
-        report.render()
-    };
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    measured
+    crate::run::conclude(measured, report, arguments.json)
 }
 
 async fn measure(

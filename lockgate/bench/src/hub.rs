@@ -7,7 +7,6 @@ mod phases;
 mod report;
 mod server;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use clap::Args;
 use crate::error::BenchError;
 use crate::hub::report::HubReport;
 use crate::hub::server::Server;
-use crate::machine::{Machine, load_average};
+use crate::machine::Machine;
 use crate::process::Process;
 
 /// Measure propagation through a hub that runs already, to members that have joined it
@@ -140,21 +139,7 @@ pub fn run_hub(arguments: &HubArguments) -> Result<(), BenchError> {
             () = crate::run::stop_signal() => Err(BenchError::Interrupted),
         }
     });
-    // What was found out before a failure is worth seeing.
-    if let Err(error) = &measured {
-        if report.phases.is_empty() {
-            return measured;
-        }
-        report.incomplete = Some(error.to_string());
-    }
-    report.machine.load_after = load_average();
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-    } else {
-        report.render()
-    };
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    measured
+    crate::run::conclude(measured, report, arguments.json)
 }
 
 async fn measure(arguments: &HubArguments, report: &mut HubReport) -> Result<(), BenchError> {

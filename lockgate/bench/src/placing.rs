@@ -12,14 +12,13 @@ mod labels;
 mod report;
 mod world;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tempfile::TempDir;
 
 use crate::error::BenchError;
-use crate::machine::{Machine, load_average};
+use crate::machine::Machine;
 use crate::placing::report::PlacingReport;
 
 /// Measure placing: a label among many clusters, and a start with many dependencies
@@ -85,21 +84,7 @@ pub fn run_placing(arguments: &PlacingArguments) -> Result<(), BenchError> {
             () = crate::run::stop_signal() => Err(BenchError::Interrupted),
         }
     });
-    // What was found out before a failure is worth seeing.
-    if let Err(error) = &measured {
-        if report.phases.is_empty() {
-            return measured;
-        }
-        report.incomplete = Some(error.to_string());
-    }
-    report.machine.load_after = load_average();
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-    } else {
-        report.render()
-    };
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    measured
+    crate::run::conclude(measured, report, arguments.json)
 }
 
 async fn measure(

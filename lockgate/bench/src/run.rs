@@ -116,6 +116,36 @@ async fn compare(servers: &Servers, arguments: &ApiArguments, report: &mut Repor
     Ok(())
 }
 
+/// What a measurement in phases found out.
+pub(crate) trait Findings: serde::Serialize {
+    /// Whether there is nothing yet.
+    fn is_empty(&self) -> bool;
+    /// Takes in what is known in the end: the load of the machine, and why there is no more.
+    fn end(&mut self, load: f64, why: Option<String>);
+    /// The report as text.
+    fn render(&self) -> String;
+}
+
+/// Prints what was found out, on standard output. What came before a failure is worth seeing, too.
+pub(crate) fn conclude(
+    measured: Result<(), BenchError>,
+    mut findings: impl Findings,
+    json: bool,
+) -> Result<(), BenchError> {
+    if measured.is_err() && findings.is_empty() {
+        return measured;
+    }
+    let why = measured.as_ref().err().map(ToString::to_string);
+    findings.end(load_average(), why);
+    let text = if json {
+        serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"
+    } else {
+        findings.render()
+    };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    measured
+}
+
 /// Resolves at the first Ctrl-C or SIGTERM: the real server runs on unless somebody stops it.
 pub(crate) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};

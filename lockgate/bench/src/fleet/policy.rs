@@ -4,7 +4,6 @@
 //! What always holds: a phase is reported only when every member has the object and every replica says that it enforces and
 //! has succeeded. A restart that writes anything fails.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use crate::fleet::FleetArguments;
 use crate::fleet::phases::Meter;
 use crate::fleet::report::{FleetReport, Phase};
 use crate::fleet::world::{World, until};
-use crate::machine::{Machine, load_average};
+use crate::machine::Machine;
 
 const NAMESPACE: &str = "policies";
 const NAME: &str = "settings";
@@ -70,21 +69,7 @@ pub fn run_policy(arguments: &PolicyArguments) -> Result<(), BenchError> {
             () = crate::run::stop_signal() => Err(BenchError::Interrupted),
         }
     });
-    // What was found out before a failure is worth seeing.
-    if let Err(error) = &measured {
-        if report.phases.is_empty() {
-            return measured;
-        }
-        report.incomplete = Some(error.to_string());
-    }
-    report.machine.load_after = load_average();
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-    } else {
-        report.render()
-    };
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    measured
+    crate::run::conclude(measured, report, arguments.json)
 }
 
 async fn measure(

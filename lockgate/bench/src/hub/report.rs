@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::process::Memory;
+use crate::run::Findings;
 use crate::table::aligned;
 
 /// Everything that was found out.
@@ -54,9 +55,17 @@ pub(super) struct Used {
     pub(super) seconds: f64,
 }
 
-impl HubReport {
-    /// The report as text.
-    pub(super) fn render(&self) -> String {
+impl Findings for HubReport {
+    fn is_empty(&self) -> bool {
+        self.phases.is_empty()
+    }
+
+    fn end(&mut self, load: f64, why: Option<String>) {
+        self.machine.load_after = load;
+        self.incomplete = why;
+    }
+
+    fn render(&self) -> String {
         let mut text = format!("{}\n\n", self.command);
         for line in self.machine.lines() {
             let _ = writeln!(text, "{line}");

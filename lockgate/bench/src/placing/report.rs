@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::machine::Machine;
+use crate::run::Findings;
 
 /// Everything that was found out.
 #[derive(Debug, Serialize)]
@@ -44,9 +45,17 @@ impl Phase {
     }
 }
 
-impl PlacingReport {
-    /// The report as text.
-    pub(crate) fn render(&self) -> String {
+impl Findings for PlacingReport {
+    fn is_empty(&self) -> bool {
+        self.phases.is_empty()
+    }
+
+    fn end(&mut self, load: f64, why: Option<String>) {
+        self.machine.load_after = load;
+        self.incomplete = why;
+    }
+
+    fn render(&self) -> String {
         let mut text = format!("{}\n\n", self.command);
         for line in self.machine.lines() {
             let _ = writeln!(text, "{line}");
